@@ -29,6 +29,8 @@ RUNTIME_FILES = (
 )
 FORMATS = {"int8": "int8-weights", "float32": "float32"}
 """Number formats of the exported graphs, by the folder's name."""
+CHOSEN = "float32"
+"""The format whose files the browser keeps only for readers who have chosen it."""
 SECONDS = 120
 """Maximum time to download a package."""
 MAX_CHARACTERS = 2_000
@@ -102,8 +104,11 @@ def play_files(model, package):
         files |= {f"model/{name}/{path}": content for path, content in model_files(model, weights)}
     contents = [worker.encode(), *(files[path] for path in sorted(files))]
     digest = hashlib.sha256(b"".join(contents)).hexdigest()
-    listed = sorted(path for path in files if not path.startswith("model/float32/"))
-    template = Template(worker).substitute(version=digest[:16], files=json.dumps(listed))
+    chosen = {CHOSEN: sorted(path for path in files if path.startswith(f"model/{CHOSEN}/"))}
+    always = sorted({*files} - {*chosen[CHOSEN]})
+    template = Template(worker).substitute(
+        version=digest[:16], files=json.dumps(always), chosen=json.dumps(chosen)
+    )
     return {**files, "service_worker.js": template.encode()}
 
 

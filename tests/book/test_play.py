@@ -355,6 +355,46 @@ def test_files_that_do_not_belong_together_are_refused_and_the_model_stays(page,
         assert page.text_of("translation") == before
 
 
+OPEN_COUNTING = """
+const [encoder, decoder, done] = arguments;
+const read = async (path) => new Uint8Array(await (await fetch(path)).arrayBuffer());
+const open = async () => {
+  const ort = await import("./ort/ort.wasm.min.mjs");
+  const { Graphs } = await import("./onnx/graphs.js");
+  ort.env.wasm.wasmPaths = new URL("./ort/", location.href).href;
+  let count = 0;
+  const create = async (...values) => {
+    const session = await ort.InferenceSession.create(...values);
+    const release = session.release.bind(session);
+    count += 1;
+    session.release = async () => { count -= 1; await release(); };
+    return session;
+  };
+  const counting = { ...ort, InferenceSession: { create } };
+  const files = await Promise.all([encoder, decoder].map(read));
+  const refused = await Graphs.open(counting, ...files).then(() => null, (error) => error.message);
+  return [refused, count];
+};
+open().then(done, (error) => done([String(error), null]));
+"""
+
+
+@pytest.mark.parametrize(
+    ("encoder", "decoder", "message"),
+    [
+        ("encoder_model_quantized", None, "The decoder is not an ONNX graph"),
+        ("encoder_model_quantized", "encoder_model_quantized", "The graphs lack use_cache_branch"),
+        (None, "decoder_model_merged_quantized", "The encoder is not an ONNX graph"),
+    ],
+)
+def test_graphs_that_are_refused_leave_none_open(page, encoder, decoder, message):
+    page.open()
+    paths = [f"model/int8/onnx/{name}.onnx" if name else "page.js" for name in (encoder, decoder)]
+    refused, num_open = page.browser.execute_async_script(OPEN_COUNTING, *paths)
+    assert message in refused
+    assert num_open == 0
+
+
 def test_a_folder_of_ones_own_is_chosen_and_translates(page, model, tmp_path):
     folder = model.export(tmp_path / "mine", format="onnx", attention=True)
     (expected,) = model.translate([SENTENCE])
@@ -460,13 +500,14 @@ caches.keys().then(async (names) => done((await Promise.all(names.map(pathsOf)))
 """
 
 
-def wait_until_kept(page, folder):
+def wait_until_kept(page, folder, with_float32=False):
     """Waits until the browser keeps the files that the page needs without a network."""
     names = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     needed = {
         f"/play/{name.as_posix()}"
         for name in names
-        if name.parts[:2] != ("model", "float32") and name.name != "service_worker.js"
+        if (with_float32 or name.parts[:2] != ("model", "float32"))
+        and name.name != "service_worker.js"
     }
     page.wait(lambda: needed.issubset(page.browser.execute_async_script(PATHS_KEPT)))
 
@@ -482,6 +523,56 @@ def test_once_loaded_it_works_without_the_server(browser, folder, model):
         wait_until_kept(page, folder)
     browser.get(f"{address}play/#text={SENTENCE}")  # as somebody writes the address
     page.wait_for_translation(expected.text)
+    browser.get_log("browser")
+
+
+REGISTER_LATER = """
+const { register } = ServiceWorkerContainer.prototype;
+ServiceWorkerContainer.prototype.register = async function (...values) {
+  await new Promise((resolve) => { window.registerNow = resolve; });
+  return register.apply(this, values);
+};
+"""
+
+
+@pytest.mark.parametrize("is_chosen_before", [True, False])
+def test_weights_that_are_chosen_are_kept_whenever_the_service_worker_comes(
+    browser, folder, model, before_the_page, is_chosen_before
+):
+    (expected,) = model.translate([SENTENCE])
+    before_the_page(REGISTER_LATER)
+    with serving(folder.parent) as address:
+        page = PlayPage(browser, f"{address}play/")
+        page.open(text="It is one o'clock.", model="float32" if is_chosen_before else "int8")
+        page.wait(lambda: page.text_of("status").startswith("Probability"))
+        browser.execute_script("registerNow()")
+        wait_until_kept(page, folder, with_float32=is_chosen_before)
+        browser.execute_script("document.querySelector('[value=float32]').click()")
+        wait_until_kept(page, folder, with_float32=True)
+    browser.get(f"{address}play/#{urlencode({'text': SENTENCE, 'model': 'float32'})}")
+    page.wait_for_translation(expected.text)
+    browser.get_log("browser")
+
+
+def test_a_newer_page_is_kept_although_the_browser_has_older_files(browser, folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "play")
+    with serving(tmp_path, max_age=86_400) as address:
+        page = PlayPage(browser, f"{address}play/")
+        page.open(model="float32", text="It is one o'clock.")
+        wait_until_kept(page, folder, with_float32=True)
+        newer = "Words on this newer page"
+        for name, old, new in (
+            ("index.html", "Words on this page", newer),
+            ("service_worker.js", 'CACHE = "play-', 'CACHE = "play-newer-'),
+        ):
+            path = tmp_path / "play" / name
+            path.write_text(path.read_text("utf-8").replace(old, new), encoding="utf-8")
+        browser.execute_script("navigator.serviceWorker.ready.then((all) => all.update())")
+        is_newer = "caches.keys().then((names) => arguments[0](names.join() + ' '))"
+        page.wait(lambda: browser.execute_async_script(is_newer).startswith("play-newer-"))
+        wait_until_kept(page, folder, with_float32=True)
+        browser.refresh()
+        page.wait(lambda: newer in page.find("words").text)
     browser.get_log("browser")
 
 
@@ -615,9 +706,17 @@ def test_the_tour_is_taken_with_the_keyboard_alone(page):
 
 
 def is_filled(page, name):
-    """Whether an element is shown, and the frame in it if it takes one."""
-    takes_frame = name in ("explorer", "steps")
-    return page.frames(name) if takes_frame else page.find(name).size["height"] > 0
+    """Whether an element is shown, and the page in its frame drawn if it takes one."""
+    if name not in ("explorer", "steps"):
+        return page.find(name).size["height"] > 0
+    frames = page.frames(name)
+    if not frames:
+        return False
+    page.browser.switch_to.frame(frames[0])
+    try:
+        return page.browser.execute_script("return document.querySelector('main button') !== null")
+    finally:
+        page.browser.switch_to.default_content()
 
 
 def press(page, *names):
@@ -709,6 +808,34 @@ def test_the_words_are_explained_at_the_press_of_a_button(page):
     assert page.find("words").get_property("open")
     assert page.browser.switch_to.active_element.text == "Words on this page"
     assert "The two halves of the model" in page.find("words").text
+
+
+def test_a_page_that_a_frame_lacks_is_named_and_shown_once_it_is_there(browser, folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "play")
+    file = (tmp_path / "play/explorer.txt").rename(tmp_path / "explorer.txt")
+    with serving(tmp_path) as address:
+        page = PlayPage(browser, f"{address}play/")
+        page.open(text=SENTENCE)
+        message = "explorer.txt cannot be fetched: the server answers 404."
+        page.wait(lambda: page.text_of("nothing") == message)
+        assert not page.frames("explorer")
+        assert page.text_of("translation")
+        file.rename(tmp_path / "play/explorer.txt")
+        move(page, "beams", 3)
+        page.wait(lambda: page.frames("explorer"))
+    browser.get_log("browser")
+
+
+def test_without_a_network_a_page_that_a_frame_lacks_is_named(page):
+    page.open(text=SENTENCE, view="next")
+    page.wait(lambda: page.text_of("status").startswith("Probability"))
+    page.browser.execute_script("fetch = async () => { throw new TypeError('Failed to fetch'); };")
+    page.find("tab-search").click()
+    message = (
+        "decoding_steps.txt cannot be fetched; is the network there, and the server of this page?"
+    )
+    page.wait(lambda: page.text_of("nothing") == message)
+    assert not page.frames("steps")
 
 
 def test_the_link_to_the_views_keeps_the_address_of_what_is_seen(page):

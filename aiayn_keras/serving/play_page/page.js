@@ -34,6 +34,7 @@ const state = { text: "", beams: facts.num_beams, alpha: facts.length_penalty, f
 let loading = null; // the model that is loaded or on its way
 let loadedFormat = null;
 let numLoaded = 0; // models so far
+const formatsUsed = new Set(); // of the site's model
 let looked = null; // what the views look into, see `TranslationView`
 let timer = 0;
 
@@ -66,6 +67,8 @@ function load() {
     .then((model) => {
       numLoaded += 1;
       switches.offer(model);
+      formatsUsed.add(format);
+      keepWeights();
     }, (error) => {
       if (loadedFormat !== format) return; // another one was chosen meanwhile
       ({ loading, loadedFormat } = before);
@@ -73,6 +76,13 @@ function load() {
       throw new Error(`The model cannot be loaded: ${error.message}${before.loadedFormat ? " The one before is used." : format === "int8" ? "" : " 8 bits are chosen instead; press Ctrl+Enter to try them."}`);
     });
   return loading;
+}
+
+/** Has the service worker keep the weights in use, which it has not seen if they were loaded before it was there. */
+async function keepWeights() {
+  if (facts.engine === "python" || !("serviceWorker" in navigator)) return;
+  const { active } = await navigator.serviceWorker.ready;
+  for (const uses of formatsUsed) active.postMessage({ uses });
 }
 
 function setFormat(format) {
@@ -423,5 +433,6 @@ new Tour({
 });
 if (facts.engine === "python") element("source").focus();
 else if ("serviceWorker" in navigator) {
+  navigator.serviceWorker.addEventListener("controllerchange", keepWeights); // a newer one begins with an empty store
   navigator.serviceWorker.register("./service_worker.js").catch((error) => console.info(`Not kept for use without a network: ${error.message}`));
 }
