@@ -131,7 +131,8 @@ def model_files(model, weights):
         write_tokenizer_json(folder / "target_tokenizer.json", targets, end=False)
         write_graphs(model.backbone, folder / "onnx", weights, attention=True, switches=True)
         write_configuration(folder, model, "q8")
-        write_json(folder / "play.json", {"copy_without_letters": tokenizer.copy_without_letters})
+        names = "copy_without_letters", "learned_length"
+        write_json(folder / "play.json", {name: getattr(tokenizer, name) for name in names})
         for path in sorted(folder.rglob("*")):
             if path.is_file():
                 yield path.relative_to(folder).as_posix(), path.read_bytes()

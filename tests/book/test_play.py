@@ -18,13 +18,12 @@ from aiayn_keras.models import (
 from book import play
 from tests.browser import (
     forced_colors,
-    headless_browser,
     prefer_scheme,
     serving,
     set_width,
     style_of,
 )
-from tests.play_in_browser import PlayPage
+from tests.play_in_browser import PlayPage, press, shown_next, texts_of
 
 pytest.importorskip("onnx")
 pytest.importorskip("tokenizers")
@@ -48,27 +47,6 @@ TEXTS = (
     "   ",
     "\x00null",
 )
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with headless_browser() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def address(folder):
-    with serving(folder.parent) as address:
-        yield f"{address}play/"
-
-
-@pytest.fixture
-def page(browser, address):
-    set_width(browser, 1280)
-    page = PlayPage(browser, address)
-    yield page
-    assert page.requests_elsewhere() == []
-    assert [each["message"] for each in browser.get_log("browser") if each["level"] != "INFO"] == []
 
 
 def test_what_is_typed_is_translated_as_translate_does(page, model):
@@ -154,22 +132,6 @@ def test_addresses_and_placeholders_are_said_to_be_garbled(page, text):
     assert not page.find("bare").is_displayed()
 
 
-@pytest.fixture
-def before_the_page(browser):
-    """Returns a function that runs a script before those of every page that is opened."""
-    names = []
-
-    def run(source):
-        script = browser.execute_cdp_cmd(
-            "Page.addScriptToEvaluateOnNewDocument", {"source": source}
-        )
-        names.append(script)
-
-    yield run
-    for name in names:
-        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", name)
-
-
 def test_a_browser_without_webassembly_is_told(page, before_the_page):
     before_the_page("delete globalThis.WebAssembly")
     page.open(text=SENTENCE)
@@ -215,6 +177,23 @@ def test_a_folder_of_none_or_too_many_files_is_refused_when_it_is_dropped(
         event = {"type": kind, "x": 200, "y": 10, "data": data}
         page.browser.execute_cdp_cmd("Input.dispatchDragEvent", event)
     page.wait(lambda: f"What was dropped has {message}" in page.text_of("problem"))
+
+
+def test_a_text_that_is_longer_than_what_was_learned_is_said_to_be(folder, browser, tmp_path):
+    shutil.copytree(folder, tmp_path / "play")
+    file = tmp_path / "play/model/int8/play.json"
+    written = json.loads(file.read_text("utf-8"))
+    assert written == {"copy_without_letters": False, "learned_length": None}
+    file.write_text('{"learned_length": 8}', encoding="utf-8")
+    with serving(tmp_path) as address:
+        page = PlayPage(browser, f"{address}play/")
+        page.open(text="The girl is happy.")
+        page.wait(lambda: page.text_of("status").startswith("Probability"))
+        assert not page.find("long").is_displayed()
+        page.find("clear").click()
+        page.find("source").send_keys(SENTENCE)
+        page.wait(page.find("long").is_displayed)
+        assert "at most 8 pieces" in page.text_of("long")
 
 
 def test_a_switched_off_part_changes_the_translation_and_comes_back(page, model):
@@ -492,98 +471,6 @@ def test_with_other_weights_the_next_piece_begins_anew(page):
     page.wait(lambda: page.text_of("next-written") != "nothing yet" and shown_next(page))
 
 
-PATHS_KEPT = """
-const done = arguments[0];
-const pathsOf = async (name) =>
-  (await (await caches.open(name)).keys()).map(({ url }) => new URL(url).pathname);
-caches.keys().then(async (names) => done((await Promise.all(names.map(pathsOf))).flat()));
-"""
-
-
-def wait_until_kept(page, folder, with_float32=False):
-    """Waits until the browser keeps the files that the page needs without a network."""
-    names = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    needed = {
-        f"/play/{name.as_posix()}"
-        for name in names
-        if (with_float32 or name.parts[:2] != ("model", "float32"))
-        and name.name != "service_worker.js"
-    }
-    page.wait(lambda: needed.issubset(page.browser.execute_async_script(PATHS_KEPT)))
-
-
-def test_once_loaded_it_works_without_the_server(browser, folder, model):
-    (expected,) = model.translate([SENTENCE])
-    with serving(folder.parent) as address:
-        page = PlayPage(browser, f"{address}play/")
-        page.open(text="It is one o'clock.", model="float32")
-        page.wait(lambda: page.text_of("status").startswith("Probability"))
-        kept = "return navigator.serviceWorker.controller !== null"
-        page.wait(lambda: browser.execute_script(kept))
-        wait_until_kept(page, folder)
-    browser.get(f"{address}play/#text={SENTENCE}")  # as somebody writes the address
-    page.wait_for_translation(expected.text)
-    browser.get_log("browser")
-
-
-REGISTER_LATER = """
-const { register } = ServiceWorkerContainer.prototype;
-ServiceWorkerContainer.prototype.register = async function (...values) {
-  await new Promise((resolve) => { window.registerNow = resolve; });
-  return register.apply(this, values);
-};
-"""
-
-
-@pytest.mark.parametrize("is_chosen_before", [True, False])
-def test_weights_that_are_chosen_are_kept_whenever_the_service_worker_comes(
-    browser, folder, model, before_the_page, is_chosen_before
-):
-    (expected,) = model.translate([SENTENCE])
-    before_the_page(REGISTER_LATER)
-    with serving(folder.parent) as address:
-        page = PlayPage(browser, f"{address}play/")
-        page.open(text="It is one o'clock.", model="float32" if is_chosen_before else "int8")
-        page.wait(lambda: page.text_of("status").startswith("Probability"))
-        browser.execute_script("registerNow()")
-        wait_until_kept(page, folder, with_float32=is_chosen_before)
-        browser.execute_script("document.querySelector('[value=float32]').click()")
-        wait_until_kept(page, folder, with_float32=True)
-    browser.get(f"{address}play/#{urlencode({'text': SENTENCE, 'model': 'float32'})}")
-    page.wait_for_translation(expected.text)
-    browser.get_log("browser")
-
-
-def test_a_newer_page_is_kept_although_the_browser_has_older_files(browser, folder, tmp_path):
-    shutil.copytree(folder, tmp_path / "play")
-    with serving(tmp_path, max_age=86_400) as address:
-        page = PlayPage(browser, f"{address}play/")
-        page.open(model="float32", text="It is one o'clock.")
-        wait_until_kept(page, folder, with_float32=True)
-        newer = "Words on this newer page"
-        for name, old, new in (
-            ("index.html", "Words on this page", newer),
-            ("service_worker.js", 'CACHE = "play-', 'CACHE = "play-newer-'),
-        ):
-            path = tmp_path / "play" / name
-            path.write_text(path.read_text("utf-8").replace(old, new), encoding="utf-8")
-        browser.execute_script("navigator.serviceWorker.ready.then((all) => all.update())")
-        is_newer = "caches.keys().then((names) => arguments[0](names.join() + ' '))"
-        page.wait(lambda: browser.execute_async_script(is_newer).startswith("play-newer-"))
-        wait_until_kept(page, folder, with_float32=True)
-        browser.refresh()
-        page.wait(lambda: newer in page.find("words").text)
-    browser.get_log("browser")
-
-
-def test_a_busy_server_is_asked_again_for_a_file_to_keep(browser, folder):
-    with serving(folder.parent, refused_once=["/play/decoding_steps.txt"]) as address:
-        page = PlayPage(browser, f"{address}play/")
-        page.open()
-        wait_until_kept(page, folder)
-    browser.get_log("browser")
-
-
 def test_a_link_is_followed_although_an_answer_puts_the_old_one_back(page):
     page.open(text="It is one o'clock.", beams=2)
     page.wait(lambda: page.text_of("status").startswith("Probability"))
@@ -623,21 +510,6 @@ def test_a_program_that_could_not_be_started_is_started_when_its_files_are_there
         page.find("source").send_keys(SENTENCE)
         page.wait_for_translation(expected.text)
     assert not [each for each in browser.get_log("browser") if "Uncaught" in each["message"]]
-
-
-def test_a_browser_without_room_for_files_translates(browser, folder, model):
-    (expected,) = model.translate([SENTENCE])
-    with serving(folder.parent) as address:
-        browser.get(address)
-        quota = {"origin": address.rstrip("/"), "quotaSize": 100_000}
-        browser.execute_cdp_cmd("Storage.overrideQuotaForOrigin", quota)
-        page = PlayPage(browser, f"{address}play/")
-        page.open()
-        kept = "return navigator.serviceWorker.controller !== null"
-        page.wait(lambda: browser.execute_script(kept))
-        page.find("source").send_keys(SENTENCE)
-        page.wait_for_translation(expected.text)
-    browser.get_log("browser")
 
 
 @pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
@@ -717,21 +589,6 @@ def is_filled(page, name):
         return page.browser.execute_script("return document.querySelector('main button') !== null")
     finally:
         page.browser.switch_to.default_content()
-
-
-def press(page, *names):
-    """Presses keys together, by their names in Selenium."""
-    from selenium.webdriver import ActionChains
-    from selenium.webdriver.common.keys import Keys
-
-    *held, last = (getattr(Keys, name) for name in names)
-    chain = ActionChains(page.browser)
-    for key in held:
-        chain.key_down(key)
-    chain.send_keys(last)
-    for key in held:
-        chain.key_up(key)
-    chain.perform()
 
 
 def tab_to(page, name, most=20):
@@ -897,17 +754,6 @@ def test_shaped_distributions_keep_what_they_are_told(page):
         [0, 1, 0, 0, 0],
     ]
     np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-def texts_of(page, selector):
-    """Texts of all elements that are there now, read at once."""
-    script = "return [...document.querySelectorAll(arguments[0])].map((each) => each.textContent)"
-    return page.browser.execute_script(script, selector)
-
-
-def shown_next(page):
-    """Names of the next pieces."""
-    return texts_of(page, "#next-pieces button > :first-child")
 
 
 def test_the_next_piece_has_the_probability_that_it_has_in_a_translation(page):

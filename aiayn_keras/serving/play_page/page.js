@@ -1,6 +1,6 @@
 /** The page: what the reader types goes to the model, and what the model says to the views. */
 
-import { element, percent, saysProblem, signed } from "./dom.js";
+import { element, percent, says, saysProblem, signed } from "./dom.js";
 import { openEngine } from "./engine.js";
 import { facts } from "./facts.js";
 import { FileTranslation } from "./file_translation.js";
@@ -63,7 +63,7 @@ function load() {
   const [format, before] = [state.format, { loading, loadedFormat }];
   loadedFormat = format;
   say("Loading the model …");
-  loading = engine.ask("load", { format }, ({ bytes }) => say(`Loading the model: ${(bytes / 1e6).toFixed(1)} MB …`))
+  loading = engine.ask("load", { format }, ({ bytes }) => say("Loading the model …", `${(bytes / 1e6).toFixed(1)} MB`))
     .then((model) => {
       numLoaded += 1;
       switches.offer(model);
@@ -122,6 +122,7 @@ function useOwnModel(isOwn) {
 
 function useSiteModel() {
   useOwnModel(false);
+  element("folder").focus(); // the button that was pressed is hidden
   loadedFormat = null;
   translate();
 }
@@ -158,6 +159,8 @@ async function translate() {
     if (answer === null || text !== state.text) return; // a newer one is on its way, or none is wanted
     problem(null);
     element("change-translation").textContent = answer.text;
+    element("long").hidden = !answer.exceeds;
+    element("learned").textContent = answer.exceeds ?? "";
     translation.show(answer, { beams, alpha, switches: used, isChanged, milliseconds: answer.milliseconds, model: numLoaded });
     await look();
   } catch (error) {
@@ -205,7 +208,7 @@ function showNothing(reason = null) {
     : state.text.trim() ? "The translation is on its way." : "Type a sentence to see something here.";
   const isWrong = !element("problem").hidden;
   element("nothing").hidden = !needsOne || !why || (isWrong && !looked);
-  element("nothing").textContent = why ?? "";
+  says(element("nothing"), why ?? "");
   element("views").classList.toggle("empty", needsOne && Boolean(why));
   return needsOne && looked && !isHidden;
 }
@@ -215,8 +218,8 @@ async function show() {
   const [view, shown] = [state.view, looked];
   if (!showNothing()) return;
   const slow = setTimeout(() => {
-    element("nothing").textContent = "The model is at work …";
     element("nothing").hidden = false;
+    says(element("nothing"), "The model is at work …");
   }, WAIT);
   try {
     await views[view].show(shown);
@@ -280,8 +283,10 @@ function readLink(hash) {
   state.view = VIEWS.includes(values.get("view")) ? values.get("view") : VIEWS[0];
 }
 
-function say(text) {
-  element("status").textContent = text;
+/** Says what goes on; screen readers do not read out `progress`, which changes many times a second. */
+function say(text, progress = "") {
+  says(element("status"), text);
+  element("progress").textContent = progress;
 }
 
 function problem(error) {
