@@ -117,7 +117,6 @@ def model_files(model, weights):
     from aiayn_keras.export.hugging_face_files import (
         write_configuration,
         write_json,
-        write_tokenizer_json,
         write_tokenizers,
     )
     from aiayn_keras.export.onnx import write_graphs
@@ -126,9 +125,6 @@ def model_files(model, weights):
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent)
         write_tokenizers(folder, tokenizer)
-        # Translations are normalized by rules of their own; the reader's are read with them.
-        targets = tokenizer.of_targets().proto
-        write_tokenizer_json(folder / "target_tokenizer.json", targets, end=False)
         write_graphs(model.backbone, folder / "onnx", weights, attention=True, switches=True)
         write_configuration(folder, model, "q8")
         names = "copy_without_letters", "learned_length"

@@ -46,6 +46,8 @@ TEXTS = (
     "",
     "   ",
     "\x00null",
+    "\ufeffa \ufeff b\ufeff",
+    "</s> stop <s> <unk> <0x41>",
 )
 
 
@@ -90,10 +92,11 @@ def tokenizer(request, model):
     if request.param == "bpe":
         return model.preprocessor.tokenizer
     larger = str(SAVED / "tatoeba_en_es_keras")
-    return TransformerSeq2SeqLMPreprocessor.from_preset(larger).tokenizer
+    found = TransformerSeq2SeqLMPreprocessor.from_preset(larger).tokenizer
+    return found.of_targets() if request.param == "targets" else found
 
 
-@pytest.mark.parametrize("tokenizer", ["bpe", "bytes", "unigram"], indirect=True)
+@pytest.mark.parametrize("tokenizer", ["bpe", "bytes", "targets", "unigram"], indirect=True)
 def test_texts_are_split_as_in_python(page, tokenizer, tmp_path):
     write_tokenizer_json(tmp_path / "tokenizer.json", tokenizer.proto)
     texts = [*TEXTS, *HOSTILE, *generate_demo_pairs(20, seed=5).sources]
