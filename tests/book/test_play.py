@@ -743,6 +743,7 @@ def test_shaped_distributions_keep_what_they_are_told(page):
           const mayBeChosen = [1, 1, 1, 1, 0];
           const settings = [
             [1, Infinity, 1], [1, 2, 1], [1, Infinity, 0.6], [0.5, Infinity, 1], [1, 3, 0.5],
+            [0.02, Infinity, 1], [0.02, 3, 1],
           ];
           done(settings.map((each) => [...shaped(logits, mayBeChosen, ...each)]));
         });
@@ -755,8 +756,11 @@ def test_shaped_distributions_keep_what_they_are_told(page):
         [1 / 3, 2 / 3, 0, 0, 0],
         [*squares[:4] / squares.sum(), 0],
         [0, 1, 0, 0, 0],
+        [0, 1, 0, 0, 0],
+        [0, 1, 0, 0, 0],
     ]
     np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert [np.count_nonzero(each) for each in found[-2:]] == [4, 3]  # nothing is left out
 
 
 def test_the_next_piece_has_the_probability_that_it_has_in_a_translation(page):

@@ -24,7 +24,7 @@ export function shaped(logits, mayBeChosen, temperature, topK, topP) {
   const kept = new Float64Array(logits.length);
   let sum = 0;
   for (const id of best) {
-    if (sum >= wanted && sum > 0) break;
+    if (topP < 1 && sum >= wanted && sum > 0) break; // 1 leaves nothing out, however improbable
     kept[id] = powers[id];
     sum += powers[id];
   }
