@@ -920,6 +920,22 @@ def test_heads_and_layers_that_are_off_have_no_weights_in_the_views(page):
     assert record["divisor"] == pytest.approx(record["keyDim"] ** 0.5 / 2)
 
 
+@pytest.mark.parametrize("text", ["Das Mädchen ist glücklich.", "Ein Auto 😀 singt"])
+def test_the_attention_shown_is_that_of_attention_maps(page, model, text):
+    maps = model.attention_maps(SENTENCE, text)
+    ids = list(map(int, model.preprocessor.tokenizer(text)))
+    page.open()
+    page.ask("load", format="float32")
+    found = page.ask("explore", text=SENTENCE, target=text, ids=ids)
+    assert found["words"]["source"] == list(maps.source_tokens)
+    assert found["words"]["target"] == list(maps.target_tokens)
+    for kind, expected in zip(
+        found["kinds"], (maps.encoder, maps.decoder, maps.cross), strict=True
+    ):
+        actual = np.reshape(weights_of(kind), kind["shape"]) / 65_535
+        np.testing.assert_allclose(actual, expected, atol=1e-4)
+
+
 def weights_of(kind):
     return np.frombuffer(base64.b64decode(kind["weights"]), "<u2")
 
