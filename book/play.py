@@ -117,6 +117,7 @@ def model_files(model, weights):
     from aiayn_keras.export.hugging_face_files import (
         write_configuration,
         write_json,
+        write_tokenizer_json,
         write_tokenizers,
     )
     from aiayn_keras.export.onnx import write_graphs
@@ -125,6 +126,9 @@ def model_files(model, weights):
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent)
         write_tokenizers(folder, tokenizer)
+        # Without a network a file that never was looks like one that is lost: it is always there.
+        targets = tokenizer.of_targets().proto
+        write_tokenizer_json(folder / "target_tokenizer.json", targets, end=False)
         write_graphs(model.backbone, folder / "onnx", weights, attention=True, switches=True)
         write_configuration(folder, model, "q8")
         names = "copy_without_letters", "learned_length"
