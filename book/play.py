@@ -29,6 +29,8 @@ RUNTIME_FILES = (
 )
 FORMATS = {"int8": "int8-weights", "float32": "float32"}
 """Number formats of the exported graphs, by the folder's name."""
+CHOSEN = "float32"
+"""The format whose files the browser keeps only for readers who have chosen it."""
 SECONDS = 120
 """Maximum time to download a package."""
 MAX_CHARACTERS = 2_000
@@ -102,8 +104,11 @@ def play_files(model, package):
         files |= {f"model/{name}/{path}": content for path, content in model_files(model, weights)}
     contents = [worker.encode(), *(files[path] for path in sorted(files))]
     digest = hashlib.sha256(b"".join(contents)).hexdigest()
-    listed = sorted(path for path in files if not path.startswith("model/float32/"))
-    template = Template(worker).substitute(version=digest[:16], files=json.dumps(listed))
+    chosen = {CHOSEN: sorted(path for path in files if path.startswith(f"model/{CHOSEN}/"))}
+    always = sorted({*files} - {*chosen[CHOSEN]})
+    template = Template(worker).substitute(
+        version=digest[:16], files=json.dumps(always), chosen=json.dumps(chosen)
+    )
     return {**files, "service_worker.js": template.encode()}
 
 
@@ -121,12 +126,13 @@ def model_files(model, weights):
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent)
         write_tokenizers(folder, tokenizer)
-        # Translations are normalized by rules of their own; the reader's are read with them.
+        # Without a network a file that never was looks like one that is lost: it is always there.
         targets = tokenizer.of_targets().proto
         write_tokenizer_json(folder / "target_tokenizer.json", targets, end=False)
         write_graphs(model.backbone, folder / "onnx", weights, attention=True, switches=True)
         write_configuration(folder, model, "q8")
-        write_json(folder / "play.json", {"copy_without_letters": tokenizer.copy_without_letters})
+        names = "copy_without_letters", "learned_length"
+        write_json(folder / "play.json", {name: getattr(tokenizer, name) for name in names})
         for path in sorted(folder.rglob("*")):
             if path.is_file():
                 yield path.relative_to(folder).as_posix(), path.read_bytes()

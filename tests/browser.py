@@ -67,9 +67,14 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
         ".wasm": "application/wasm",
     }
 
-    def __init__(self, *arguments, refused, **options):
-        self._refused = refused
+    def __init__(self, *arguments, refused, max_age, **options):
+        self._refused, self._max_age = refused, max_age
         super().__init__(*arguments, **options)
+
+    def end_headers(self):
+        if self._max_age:
+            self.send_header("Cache-Control", f"max-age={self._max_age}")
+        super().end_headers()
 
     def do_GET(self):
         if self.path in self._refused:
@@ -83,14 +88,17 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serving(folder, refused_once=()):
+def serving(folder, refused_once=(), max_age=0):
     """Serves a folder on the loopback interface during the block, which gets the address.
 
     Args:
         folder: Path of the folder.
         refused_once: Paths whose first request gets the answer of a busy server.
+        max_age: Seconds for which a browser may use a file without asking again; 0 to say nothing.
     """
-    handler = functools.partial(_Handler, refused=set(refused_once), directory=str(folder))
+    handler = functools.partial(
+        _Handler, refused=set(refused_once), max_age=max_age, directory=str(folder)
+    )
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()

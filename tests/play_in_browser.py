@@ -103,3 +103,29 @@ class PlayPage:
         return [
             url.geturl() for url in urls if url.scheme.startswith("http") and url.netloc != host
         ]
+
+
+def press(page, *names):
+    """Presses keys together, by their names in Selenium."""
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    *held, last = (getattr(Keys, name) for name in names)
+    chain = ActionChains(page.browser)
+    for key in held:
+        chain.key_down(key)
+    chain.send_keys(last)
+    for key in held:
+        chain.key_up(key)
+    chain.perform()
+
+
+def texts_of(page, selector):
+    """Texts of all elements that are there now, read at once."""
+    script = "return [...document.querySelectorAll(arguments[0])].map((each) => each.textContent)"
+    return page.browser.execute_script(script, selector)
+
+
+def shown_next(page):
+    """Names of the next pieces."""
+    return texts_of(page, "#next-pieces button > :first-child")

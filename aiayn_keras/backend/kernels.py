@@ -225,8 +225,9 @@ def top_k(x, k):
     if keras.config.backend() == "jax":
         import jax
 
-        # Where only a part of the k values is used, XLA would sort all of `x` for it.
-        values, positions = jax.lax.optimization_barrier((values, positions))
+        # Where only a part of the k values is used, XLA would sort all of `x` for it. With one
+        # barrier for both, the compiler ends the process where several devices share the batch.
+        values, positions = map(jax.lax.optimization_barrier, (values, positions))
     return values, lean_ops.cast(positions, "int32")
 
 

@@ -16,7 +16,9 @@ _ALL = 1 << 16
 
 
 def write_tokenizers(folder, tokenizer):
-    """Writes `tokenizer.json`, and `target_tokenizer.json` where translations have other tokens.
+    """Writes `tokenizer.json`, and `target_tokenizer.json` where translations are read otherwise.
+
+    They may have other tokens, or the same ones but rules of their own by which text is normalized.
 
     Args:
         folder: Path of the folder.
@@ -26,8 +28,9 @@ def write_tokenizers(folder, tokenizer):
         ValueError: See `write_tokenizer_json`.
     """
     write_tokenizer_json(folder / "tokenizer.json", tokenizer.proto, tokenizer.source_end)
-    if has_other_targets(tokenizer):
-        write_tokenizer_json(folder / "target_tokenizer.json", tokenizer.target_proto)
+    targets = tokenizer.of_targets().proto
+    if targets != tokenizer.proto:
+        write_tokenizer_json(folder / "target_tokenizer.json", targets)
 
 
 def has_other_targets(tokenizer):

@@ -18,13 +18,12 @@ from aiayn_keras.models import (
 from book import play
 from tests.browser import (
     forced_colors,
-    headless_browser,
     prefer_scheme,
     serving,
     set_width,
     style_of,
 )
-from tests.play_in_browser import PlayPage
+from tests.play_in_browser import PlayPage, press, shown_next, texts_of
 
 pytest.importorskip("onnx")
 pytest.importorskip("tokenizers")
@@ -47,28 +46,9 @@ TEXTS = (
     "",
     "   ",
     "\x00null",
+    "\ufeffa \ufeff b\ufeff",
+    "</s> stop <s> <unk> <0x41>",
 )
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with headless_browser() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def address(folder):
-    with serving(folder.parent) as address:
-        yield f"{address}play/"
-
-
-@pytest.fixture
-def page(browser, address):
-    set_width(browser, 1280)
-    page = PlayPage(browser, address)
-    yield page
-    assert page.requests_elsewhere() == []
-    assert [each["message"] for each in browser.get_log("browser") if each["level"] != "INFO"] == []
 
 
 def test_what_is_typed_is_translated_as_translate_does(page, model):
@@ -112,10 +92,11 @@ def tokenizer(request, model):
     if request.param == "bpe":
         return model.preprocessor.tokenizer
     larger = str(SAVED / "tatoeba_en_es_keras")
-    return TransformerSeq2SeqLMPreprocessor.from_preset(larger).tokenizer
+    found = TransformerSeq2SeqLMPreprocessor.from_preset(larger).tokenizer
+    return found.of_targets() if request.param == "targets" else found
 
 
-@pytest.mark.parametrize("tokenizer", ["bpe", "bytes", "unigram"], indirect=True)
+@pytest.mark.parametrize("tokenizer", ["bpe", "bytes", "targets", "unigram"], indirect=True)
 def test_texts_are_split_as_in_python(page, tokenizer, tmp_path):
     write_tokenizer_json(tmp_path / "tokenizer.json", tokenizer.proto)
     texts = [*TEXTS, *HOSTILE, *generate_demo_pairs(20, seed=5).sources]
@@ -152,22 +133,6 @@ def test_addresses_and_placeholders_are_said_to_be_garbled(page, text):
     page.find("source").send_keys(SENTENCE)
     page.wait(lambda: page.text_of("status").startswith("Probability"))
     assert not page.find("bare").is_displayed()
-
-
-@pytest.fixture
-def before_the_page(browser):
-    """Returns a function that runs a script before those of every page that is opened."""
-    names = []
-
-    def run(source):
-        script = browser.execute_cdp_cmd(
-            "Page.addScriptToEvaluateOnNewDocument", {"source": source}
-        )
-        names.append(script)
-
-    yield run
-    for name in names:
-        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", name)
 
 
 def test_a_browser_without_webassembly_is_told(page, before_the_page):
@@ -215,6 +180,23 @@ def test_a_folder_of_none_or_too_many_files_is_refused_when_it_is_dropped(
         event = {"type": kind, "x": 200, "y": 10, "data": data}
         page.browser.execute_cdp_cmd("Input.dispatchDragEvent", event)
     page.wait(lambda: f"What was dropped has {message}" in page.text_of("problem"))
+
+
+def test_a_text_that_is_longer_than_what_was_learned_is_said_to_be(folder, browser, tmp_path):
+    shutil.copytree(folder, tmp_path / "play")
+    file = tmp_path / "play/model/int8/play.json"
+    written = json.loads(file.read_text("utf-8"))
+    assert written == {"copy_without_letters": False, "learned_length": None}
+    file.write_text('{"learned_length": 8}', encoding="utf-8")
+    with serving(tmp_path) as address:
+        page = PlayPage(browser, f"{address}play/")
+        page.open(text="The girl is happy.")
+        page.wait(lambda: page.text_of("status").startswith("Probability"))
+        assert not page.find("long").is_displayed()
+        page.find("clear").click()
+        page.find("source").send_keys(SENTENCE)
+        page.wait(page.find("long").is_displayed)
+        assert "at most 8 pieces" in page.text_of("long")
 
 
 def test_a_switched_off_part_changes_the_translation_and_comes_back(page, model):
@@ -355,6 +337,46 @@ def test_files_that_do_not_belong_together_are_refused_and_the_model_stays(page,
         assert page.text_of("translation") == before
 
 
+OPEN_COUNTING = """
+const [encoder, decoder, done] = arguments;
+const read = async (path) => new Uint8Array(await (await fetch(path)).arrayBuffer());
+const open = async () => {
+  const ort = await import("./ort/ort.wasm.min.mjs");
+  const { Graphs } = await import("./onnx/graphs.js");
+  ort.env.wasm.wasmPaths = new URL("./ort/", location.href).href;
+  let count = 0;
+  const create = async (...values) => {
+    const session = await ort.InferenceSession.create(...values);
+    const release = session.release.bind(session);
+    count += 1;
+    session.release = async () => { count -= 1; await release(); };
+    return session;
+  };
+  const counting = { ...ort, InferenceSession: { create } };
+  const files = await Promise.all([encoder, decoder].map(read));
+  const refused = await Graphs.open(counting, ...files).then(() => null, (error) => error.message);
+  return [refused, count];
+};
+open().then(done, (error) => done([String(error), null]));
+"""
+
+
+@pytest.mark.parametrize(
+    ("encoder", "decoder", "message"),
+    [
+        ("encoder_model_quantized", None, "The decoder is not an ONNX graph"),
+        ("encoder_model_quantized", "encoder_model_quantized", "The graphs lack use_cache_branch"),
+        (None, "decoder_model_merged_quantized", "The encoder is not an ONNX graph"),
+    ],
+)
+def test_graphs_that_are_refused_leave_none_open(page, encoder, decoder, message):
+    page.open()
+    paths = [f"model/int8/onnx/{name}.onnx" if name else "page.js" for name in (encoder, decoder)]
+    refused, num_open = page.browser.execute_async_script(OPEN_COUNTING, *paths)
+    assert message in refused
+    assert num_open == 0
+
+
 def test_a_folder_of_ones_own_is_chosen_and_translates(page, model, tmp_path):
     folder = model.export(tmp_path / "mine", format="onnx", attention=True)
     (expected,) = model.translate([SENTENCE])
@@ -452,47 +474,6 @@ def test_with_other_weights_the_next_piece_begins_anew(page):
     page.wait(lambda: page.text_of("next-written") != "nothing yet" and shown_next(page))
 
 
-PATHS_KEPT = """
-const done = arguments[0];
-const pathsOf = async (name) =>
-  (await (await caches.open(name)).keys()).map(({ url }) => new URL(url).pathname);
-caches.keys().then(async (names) => done((await Promise.all(names.map(pathsOf))).flat()));
-"""
-
-
-def wait_until_kept(page, folder):
-    """Waits until the browser keeps the files that the page needs without a network."""
-    names = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    needed = {
-        f"/play/{name.as_posix()}"
-        for name in names
-        if name.parts[:2] != ("model", "float32") and name.name != "service_worker.js"
-    }
-    page.wait(lambda: needed.issubset(page.browser.execute_async_script(PATHS_KEPT)))
-
-
-def test_once_loaded_it_works_without_the_server(browser, folder, model):
-    (expected,) = model.translate([SENTENCE])
-    with serving(folder.parent) as address:
-        page = PlayPage(browser, f"{address}play/")
-        page.open(text="It is one o'clock.", model="float32")
-        page.wait(lambda: page.text_of("status").startswith("Probability"))
-        kept = "return navigator.serviceWorker.controller !== null"
-        page.wait(lambda: browser.execute_script(kept))
-        wait_until_kept(page, folder)
-    browser.get(f"{address}play/#text={SENTENCE}")  # as somebody writes the address
-    page.wait_for_translation(expected.text)
-    browser.get_log("browser")
-
-
-def test_a_busy_server_is_asked_again_for_a_file_to_keep(browser, folder):
-    with serving(folder.parent, refused_once=["/play/decoding_steps.txt"]) as address:
-        page = PlayPage(browser, f"{address}play/")
-        page.open()
-        wait_until_kept(page, folder)
-    browser.get_log("browser")
-
-
 def test_a_link_is_followed_although_an_answer_puts_the_old_one_back(page):
     page.open(text="It is one o'clock.", beams=2)
     page.wait(lambda: page.text_of("status").startswith("Probability"))
@@ -532,21 +513,6 @@ def test_a_program_that_could_not_be_started_is_started_when_its_files_are_there
         page.find("source").send_keys(SENTENCE)
         page.wait_for_translation(expected.text)
     assert not [each for each in browser.get_log("browser") if "Uncaught" in each["message"]]
-
-
-def test_a_browser_without_room_for_files_translates(browser, folder, model):
-    (expected,) = model.translate([SENTENCE])
-    with serving(folder.parent) as address:
-        browser.get(address)
-        quota = {"origin": address.rstrip("/"), "quotaSize": 100_000}
-        browser.execute_cdp_cmd("Storage.overrideQuotaForOrigin", quota)
-        page = PlayPage(browser, f"{address}play/")
-        page.open()
-        kept = "return navigator.serviceWorker.controller !== null"
-        page.wait(lambda: browser.execute_script(kept))
-        page.find("source").send_keys(SENTENCE)
-        page.wait_for_translation(expected.text)
-    browser.get_log("browser")
 
 
 @pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
@@ -615,24 +581,17 @@ def test_the_tour_is_taken_with_the_keyboard_alone(page):
 
 
 def is_filled(page, name):
-    """Whether an element is shown, and the frame in it if it takes one."""
-    takes_frame = name in ("explorer", "steps")
-    return page.frames(name) if takes_frame else page.find(name).size["height"] > 0
-
-
-def press(page, *names):
-    """Presses keys together, by their names in Selenium."""
-    from selenium.webdriver import ActionChains
-    from selenium.webdriver.common.keys import Keys
-
-    *held, last = (getattr(Keys, name) for name in names)
-    chain = ActionChains(page.browser)
-    for key in held:
-        chain.key_down(key)
-    chain.send_keys(last)
-    for key in held:
-        chain.key_up(key)
-    chain.perform()
+    """Whether an element is shown, and the page in its frame drawn if it takes one."""
+    if name not in ("explorer", "steps"):
+        return page.find(name).size["height"] > 0
+    frames = page.frames(name)
+    if not frames:
+        return False
+    page.browser.switch_to.frame(frames[0])
+    try:
+        return page.browser.execute_script("return document.querySelector('main button') !== null")
+    finally:
+        page.browser.switch_to.default_content()
 
 
 def tab_to(page, name, most=20):
@@ -711,6 +670,34 @@ def test_the_words_are_explained_at_the_press_of_a_button(page):
     assert "The two halves of the model" in page.find("words").text
 
 
+def test_a_page_that_a_frame_lacks_is_named_and_shown_once_it_is_there(browser, folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "play")
+    file = (tmp_path / "play/explorer.txt").rename(tmp_path / "explorer.txt")
+    with serving(tmp_path) as address:
+        page = PlayPage(browser, f"{address}play/")
+        page.open(text=SENTENCE)
+        message = "explorer.txt cannot be fetched: the server answers 404."
+        page.wait(lambda: page.text_of("nothing") == message)
+        assert not page.frames("explorer")
+        assert page.text_of("translation")
+        file.rename(tmp_path / "play/explorer.txt")
+        move(page, "beams", 3)
+        page.wait(lambda: page.frames("explorer"))
+    browser.get_log("browser")
+
+
+def test_without_a_network_a_page_that_a_frame_lacks_is_named(page):
+    page.open(text=SENTENCE, view="next")
+    page.wait(lambda: page.text_of("status").startswith("Probability"))
+    page.browser.execute_script("fetch = async () => { throw new TypeError('Failed to fetch'); };")
+    page.find("tab-search").click()
+    message = (
+        "decoding_steps.txt cannot be fetched; is the network there, and the server of this page?"
+    )
+    page.wait(lambda: page.text_of("nothing") == message)
+    assert not page.frames("steps")
+
+
 def test_the_link_to_the_views_keeps_the_address_of_what_is_seen(page):
     page.open(text=SENTENCE, view="next")
     page.wait(lambda: page.text_of("status").startswith("Probability"))
@@ -756,6 +743,7 @@ def test_shaped_distributions_keep_what_they_are_told(page):
           const mayBeChosen = [1, 1, 1, 1, 0];
           const settings = [
             [1, Infinity, 1], [1, 2, 1], [1, Infinity, 0.6], [0.5, Infinity, 1], [1, 3, 0.5],
+            [0.02, Infinity, 1], [0.02, 3, 1],
           ];
           done(settings.map((each) => [...shaped(logits, mayBeChosen, ...each)]));
         });
@@ -768,19 +756,11 @@ def test_shaped_distributions_keep_what_they_are_told(page):
         [1 / 3, 2 / 3, 0, 0, 0],
         [*squares[:4] / squares.sum(), 0],
         [0, 1, 0, 0, 0],
+        [0, 1, 0, 0, 0],
+        [0, 1, 0, 0, 0],
     ]
     np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-def texts_of(page, selector):
-    """Texts of all elements that are there now, read at once."""
-    script = "return [...document.querySelectorAll(arguments[0])].map((each) => each.textContent)"
-    return page.browser.execute_script(script, selector)
-
-
-def shown_next(page):
-    """Names of the next pieces."""
-    return texts_of(page, "#next-pieces button > :first-child")
+    assert [np.count_nonzero(each) for each in found[-2:]] == [4, 3]  # nothing is left out
 
 
 def test_the_next_piece_has_the_probability_that_it_has_in_a_translation(page):
@@ -938,6 +918,22 @@ def test_heads_and_layers_that_are_off_have_no_weights_in_the_views(page):
     switches = {**switches, "scoreScale": 2, "cross": [1] * 8}
     record = page.ask("record", text=SENTENCE, numBeams=1, alpha=0, switches=switches)
     assert record["divisor"] == pytest.approx(record["keyDim"] ** 0.5 / 2)
+
+
+@pytest.mark.parametrize("text", ["Das Mädchen ist glücklich.", "Ein Auto 😀 singt"])
+def test_the_attention_shown_is_that_of_attention_maps(page, model, text):
+    maps = model.attention_maps(SENTENCE, text)
+    ids = list(map(int, model.preprocessor.tokenizer(text)))
+    page.open()
+    page.ask("load", format="float32")
+    found = page.ask("explore", text=SENTENCE, target=text, ids=ids)
+    assert found["words"]["source"] == list(maps.source_tokens)
+    assert found["words"]["target"] == list(maps.target_tokens)
+    for kind, expected in zip(
+        found["kinds"], (maps.encoder, maps.decoder, maps.cross), strict=True
+    ):
+        actual = np.reshape(weights_of(kind), kind["shape"]) / 65_535
+        np.testing.assert_allclose(actual, expected, atol=1e-4)
 
 
 def weights_of(kind):

@@ -125,6 +125,19 @@ def test_translations_of_other_tokens_have_a_file_of_their_own(lines, tmp_path):
     assert_same(target.proto, found["target_tokenizer.json"], lines)
 
 
+def test_translations_with_rules_of_their_own_have_a_file_of_their_own(lines, tmp_path):
+    source = train(lines[:800], normalization="clean_nfkc")
+    model = sentencepiece_model_pb2.ModelProto()
+    model.ParseFromString(source.proto)
+    model.normalizer_spec.name, model.normalizer_spec.precompiled_charsmap = "identity", b""
+    target = model.SerializeToString()
+    write_tokenizers(tmp_path, TransformerTokenizer(source.proto, target))
+    found = tokenizers.Tokenizer.from_file(str(tmp_path / "target_tokenizer.json"))
+    texts = ["½ Ａ ﬁne", *lines[:20]]
+    assert_same(target, found, texts)
+    assert found.encode(texts[0]).ids != source(texts[0]).tolist()
+
+
 def test_a_source_may_have_no_end_and_one_file_is_enough(tmp_path):
     proto = SPANISH.read_bytes()
     write_tokenizers(tmp_path, TransformerTokenizer(proto, source_end=False))

@@ -383,6 +383,20 @@ def test_every_control_has_a_name(page):
     ]
     assert all(names)
     assert "Step forward" in names
+    assert not page.find("output:not([aria-live=off])")  # a slider says its own value
+    for name, said in (("beams", "4 beams"), ("step", "step 1 of 4")):
+        assert page.find(f"#{name}")[0].get_attribute("aria-valuetext") == said
+    tables = [table.accessible_name for table in page.find("table")]
+    assert tables == ["Candidates of this step", "Finished so far, ranked with α = 0.60"]
+
+
+def test_the_focus_stays_when_its_button_can_no_longer_be_pressed(page):
+    from selenium.webdriver.common.keys import Keys
+
+    for name in ("last", "first"):
+        page.find(f"#{name}")[0].send_keys(Keys.ENTER)
+        assert not page.find(f"#{name}")[0].is_enabled()
+        assert page.browser.switch_to.active_element.get_attribute("id") == "play"
 
 
 def test_one_search_of_one_layer_and_head_is_shown_without_choices(open_page, record):

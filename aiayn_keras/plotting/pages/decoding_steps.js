@@ -115,6 +115,7 @@ function draw() {
   state.step = Math.max(0, Math.min(state.step, count - 1));
   const place = chosenPlace();
   element("beams-value").value = search().beams;
+  element("beams").setAttribute("aria-valuetext", plural(search().beams, "beam"));
   element("alpha-value").value = alpha().toFixed(2);
   const exact = Math.abs(recorded - alpha()) < 1e-9;
   const others = search().recorded.map((each) => each.alpha).join(", ");
@@ -127,6 +128,7 @@ function draw() {
   element("step").setAttribute("aria-valuetext", `step ${state.step + 1} of ${count}`);
   for (const id of ["first", "back"]) element(id).disabled = state.step === 0;
   for (const id of ["forward", "last"]) element(id).disabled = state.step === count - 1;
+  if (document.activeElement?.disabled) element("play").focus(); // else the focus would be lost
   drawStatus(count);
   drawTree(place);
   drawCandidates();
@@ -343,7 +345,6 @@ function begin() {
 
 element("beams").addEventListener("input", ({ target }) => {
   state.search = Number(target.value);
-  target.setAttribute("aria-valuetext", plural(search().beams, "beam"));
   draw();
 });
 element("alpha").addEventListener("input", draw);

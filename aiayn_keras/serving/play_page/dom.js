@@ -12,10 +12,15 @@ export function node(name, properties = {}, ...children) {
 export const piecesList = (pieces) =>
   pieces.map(({ piece, id }) => node("li", {}, node("bdi", {}, piece), node("small", {}, String(id))));
 
+/** Writes a text that screen readers read out, unless it is there already: they would say it again. */
+export function says(place, text) {
+  if (place.textContent !== text) place.textContent = text;
+}
+
 /** Shows what went wrong, or nothing. */
 export function saysProblem(place, error) {
   place.hidden = !error;
-  place.textContent = error ? error.message : "";
+  says(place, error ? error.message : "");
 }
 
 /** A probability that is not broken over two lines. */

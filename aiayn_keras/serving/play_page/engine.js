@@ -6,7 +6,8 @@
  *
  * - `load { format }`: `{ switches, keyDim }` of the page's own model; `switches` is null if no part of it can be
  *   switched off.
- * - `translate { text, numBeams, alpha }`: `{ text, sentences, milliseconds }`. A sentence is `{ source, pieces, results }`,
+ * - `translate { text, numBeams, alpha }`: `{ text, sentences, milliseconds, exceeds }`, the last the number of pieces that
+ *   the model has learned to read if a sentence has more. A sentence is `{ source, pieces, results }`,
  *   its results, best first, `{ text, ids, pieces, logProb, score }`. Pieces are lists of `{ id, piece }`, null where the
  *   engine does not know them. `tell` is called with `{ pieces }` and with `{ growing }`, the translation so far, by an
  *   engine that knows them before the answer.

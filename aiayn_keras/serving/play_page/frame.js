@@ -6,7 +6,9 @@ const DATA = '"@data@"'; // where the page's data goes
 const [MIN_HEIGHT, MAX_HEIGHT] = [100, 4000]; // pixels; a frame that is being drawn may say 0
 
 async function templateOf(file) {
-  const response = await fetch(file);
+  const response = await fetch(file).catch(() => {
+    throw new Error(`${file} cannot be fetched; is the network there, and the server of this page?`);
+  });
   if (!response.ok) throw new Error(`${file} cannot be fetched: the server answers ${response.status}.`);
   return response.text();
 }

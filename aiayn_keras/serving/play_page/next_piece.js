@@ -1,6 +1,6 @@
 /** The view of the next piece: its distribution, shaped and drawn from. */
 
-import { element, node, percent } from "./dom.js";
+import { element, node, percent, says } from "./dom.js";
 
 const NUM_SHOWN = 12;
 const ALL = NUM_SHOWN + 1; // the last place of the slider for top-k
@@ -24,7 +24,7 @@ export function shaped(logits, mayBeChosen, temperature, topK, topP) {
   const kept = new Float64Array(logits.length);
   let sum = 0;
   for (const id of best) {
-    if (sum >= wanted && sum > 0) break;
+    if (topP < 1 && sum >= wanted && sum > 0) break; // 1 leaves nothing out, however improbable
     kept[id] = powers[id];
     sum += powers[id];
   }
@@ -121,12 +121,14 @@ export class NextPiece {
   #draw() {
     element("temperature-value").value = Number(element("temperature").value).toFixed(1);
     element("top-k-value").value = Number(element("top-k").value) === ALL ? "all" : element("top-k").value;
+    element("top-k").setAttribute("aria-valuetext", element("top-k-value").value);
     element("top-p-value").value = Number(element("top-p").value).toFixed(2);
+    const hadFocus = element("next-content").contains(document.activeElement);
     element("next-draw").disabled = !this.#found || this.#isOver;
     element("next-back").disabled = !this.#ids.length;
     if (!this.#found) return element("next-pieces").replaceChildren();
-    element("next-written").textContent = `${this.#found.written || "nothing yet"}${this.#isOver ? " (the end)" : ""}`;
-    element("next-limit").textContent = this.#found.limit ? `A translation of this sentence has at most ${this.#found.limit} pieces: only the end is left.` : "";
+    says(element("next-written"), `${this.#found.written || "nothing yet"}${this.#isOver ? " (the end)" : ""}`);
+    says(element("next-limit"), this.#found.limit ? `A translation of this sentence has at most ${this.#found.limit} pieces: only the end is left.` : "");
     const probabilities = this.#probabilities();
     const items = this.#found.best.map(({ id, piece }) => {
       const bar = node("span", { className: "bar" });
@@ -137,6 +139,8 @@ export class NextPiece {
       button.addEventListener("click", () => this.#take(id));
       return node("li", {}, button);
     });
-    return element("next-pieces").replaceChildren(...items);
+    element("next-pieces").replaceChildren(...items);
+    if (hadFocus && (document.activeElement === document.body || document.activeElement.disabled)) element("next-restart").focus({ preventScroll: true });
+    return undefined;
   }
 }

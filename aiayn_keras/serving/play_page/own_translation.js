@@ -1,6 +1,6 @@
 /** The view in which the model reads the reader's own translation. */
 
-import { element, node, percent, signed } from "./dom.js";
+import { element, node, percent, says, signed } from "./dom.js";
 
 const WAIT = 250; // milliseconds after the last key
 const SURPRISING = 0.01;
@@ -35,7 +35,7 @@ export class OwnTranslation {
   }
 
   #say(text) {
-    element("own-score").textContent = text;
+    says(element("own-score"), text);
     element("own-pieces").tBodies[0].replaceChildren();
     element("own-table").hidden = true;
   }
@@ -67,9 +67,8 @@ export class OwnTranslation {
     if (found === null || asked !== this.#asked) return;
     const { result: best, switches } = this.#looked;
     element("own-table").hidden = false;
-    element("own-score").textContent =
-      `Yours: ${described(found)}. The model's: ${described(best)}.` +
-      (switches && !switches.causal ? " The causal mask is off: here every piece sees those behind it, which the model has never learned to use; its own translation was written piece by piece." : "");
+    says(element("own-score"), `Yours: ${described(found)}. The model's: ${described(best)}.` +
+      (switches && !switches.causal ? " The causal mask is off: here every piece sees those behind it, which the model has never learned to use; its own translation was written piece by piece." : ""));
     const rows = element("own-pieces").tBodies[0];
     rows.replaceChildren(...found.pieces.map(({ piece, logProb, rank, best: first, bestLogProb }) => {
       const probability = Math.exp(logProb);

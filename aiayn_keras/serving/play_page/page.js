@@ -1,6 +1,6 @@
 /** The page: what the reader types goes to the model, and what the model says to the views. */
 
-import { element, percent, saysProblem, signed } from "./dom.js";
+import { element, percent, says, saysProblem, signed } from "./dom.js";
 import { openEngine } from "./engine.js";
 import { facts } from "./facts.js";
 import { FileTranslation } from "./file_translation.js";
@@ -34,6 +34,7 @@ const state = { text: "", beams: facts.num_beams, alpha: facts.length_penalty, f
 let loading = null; // the model that is loaded or on its way
 let loadedFormat = null;
 let numLoaded = 0; // models so far
+const formatsUsed = new Set(); // of the site's model
 let looked = null; // what the views look into, see `TranslationView`
 let timer = 0;
 
@@ -62,10 +63,12 @@ function load() {
   const [format, before] = [state.format, { loading, loadedFormat }];
   loadedFormat = format;
   say("Loading the model …");
-  loading = engine.ask("load", { format }, ({ bytes }) => say(`Loading the model: ${(bytes / 1e6).toFixed(1)} MB …`))
+  loading = engine.ask("load", { format }, ({ bytes }) => say("Loading the model …", `${(bytes / 1e6).toFixed(1)} MB`))
     .then((model) => {
       numLoaded += 1;
       switches.offer(model);
+      formatsUsed.add(format);
+      keepWeights();
     }, (error) => {
       if (loadedFormat !== format) return; // another one was chosen meanwhile
       ({ loading, loadedFormat } = before);
@@ -73,6 +76,13 @@ function load() {
       throw new Error(`The model cannot be loaded: ${error.message}${before.loadedFormat ? " The one before is used." : format === "int8" ? "" : " 8 bits are chosen instead; press Ctrl+Enter to try them."}`);
     });
   return loading;
+}
+
+/** Has the service worker keep the weights in use, which it has not seen if they were loaded before it was there. */
+async function keepWeights() {
+  if (facts.engine === "python" || !("serviceWorker" in navigator)) return;
+  const { active } = await navigator.serviceWorker.ready;
+  for (const uses of formatsUsed) active.postMessage({ uses });
 }
 
 function setFormat(format) {
@@ -112,6 +122,7 @@ function useOwnModel(isOwn) {
 
 function useSiteModel() {
   useOwnModel(false);
+  element("folder").focus(); // the button that was pressed is hidden
   loadedFormat = null;
   translate();
 }
@@ -148,6 +159,8 @@ async function translate() {
     if (answer === null || text !== state.text) return; // a newer one is on its way, or none is wanted
     problem(null);
     element("change-translation").textContent = answer.text;
+    element("long").hidden = !answer.exceeds;
+    element("learned").textContent = answer.exceeds ?? "";
     translation.show(answer, { beams, alpha, switches: used, isChanged, milliseconds: answer.milliseconds, model: numLoaded });
     await look();
   } catch (error) {
@@ -195,7 +208,7 @@ function showNothing(reason = null) {
     : state.text.trim() ? "The translation is on its way." : "Type a sentence to see something here.";
   const isWrong = !element("problem").hidden;
   element("nothing").hidden = !needsOne || !why || (isWrong && !looked);
-  element("nothing").textContent = why ?? "";
+  says(element("nothing"), why ?? "");
   element("views").classList.toggle("empty", needsOne && Boolean(why));
   return needsOne && looked && !isHidden;
 }
@@ -205,8 +218,8 @@ async function show() {
   const [view, shown] = [state.view, looked];
   if (!showNothing()) return;
   const slow = setTimeout(() => {
-    element("nothing").textContent = "The model is at work …";
     element("nothing").hidden = false;
+    says(element("nothing"), "The model is at work …");
   }, WAIT);
   try {
     await views[view].show(shown);
@@ -270,8 +283,10 @@ function readLink(hash) {
   state.view = VIEWS.includes(values.get("view")) ? values.get("view") : VIEWS[0];
 }
 
-function say(text) {
-  element("status").textContent = text;
+/** Says what goes on; screen readers do not read out `progress`, which changes many times a second. */
+function say(text, progress = "") {
+  says(element("status"), text);
+  element("progress").textContent = progress;
 }
 
 function problem(error) {
@@ -423,5 +438,6 @@ new Tour({
 });
 if (facts.engine === "python") element("source").focus();
 else if ("serviceWorker" in navigator) {
+  navigator.serviceWorker.addEventListener("controllerchange", keepWeights); // a newer one begins with an empty store
   navigator.serviceWorker.register("./service_worker.js").catch((error) => console.info(`Not kept for use without a network: ${error.message}`));
 }

@@ -83,7 +83,9 @@ export class Switches {
   #describe() {
     const divisor = Math.sqrt(this.#keyDim) / this.#scoreScale();
     const place = Number(element("score-scale").value);
-    element("score-scale-value").value = place === -20 ? "1 (none)" : place === 0 ? `${divisor.toFixed(1)} = √${this.#keyDim}` : divisor.toFixed(1);
+    const written = place === -20 ? "1 (none)" : place === 0 ? `${divisor.toFixed(1)} = √${this.#keyDim}` : divisor.toFixed(1);
+    element("score-scale-value").value = written;
+    element("score-scale").setAttribute("aria-valuetext", written);
   }
 
   /** The switches' values, see `Graphs.set`; null for a model that has none. */

@@ -29,26 +29,34 @@ export class Graphs {
         throw new Error(`The ${name} is not an ONNX graph that this page can run, or not a whole file: ${firstLine(error)}`);
       }
     };
-    graphs.#encoder = await open(encoder, "encoder");
-    graphs.#decoder = await open(decoder, "decoder").catch(async (error) => {
-      await graphs.#encoder.release(); // megabytes, at every folder that is refused
+    try {
+      graphs.#encoder = await open(encoder, "encoder");
+      graphs.#decoder = await open(decoder, "decoder");
+      graphs.#check();
+      graphs.#pastShapes = graphs.#decoder.inputMetadata
+        .filter(({ name }) => name.startsWith("past_key_values."))
+        .map(({ name, shape }) => ({ name, heads: Number(shape[1]), width: Number(shape[3]) }));
+    } catch (error) {
+      await graphs.release(); // megabytes, at every folder that is refused
       throw error;
-    });
+    }
+    return graphs;
+  }
+
+  /** Refuses the graphs of other programs. */
+  #check() {
     const needs = [
-      [graphs.#encoder.inputNames, "attention_mask"],
-      [graphs.#encoder.outputNames, "last_hidden_state"],
-      [graphs.#decoder.inputNames, "use_cache_branch"],
-      [graphs.#decoder.outputNames, "logits"],
+      [this.#encoder.inputNames, "attention_mask"],
+      [this.#encoder.outputNames, "last_hidden_state"],
+      [this.#decoder.inputNames, "use_cache_branch"],
+      [this.#decoder.inputNames, "past_key_values.0.decoder.key"],
+      [this.#decoder.outputNames, "logits"],
     ];
     for (const [names, name] of needs) {
       if (!names.includes(name)) {
         throw new Error(`The graphs lack ${name}: this page needs a folder of \`aiayn-keras export onnx\`.`);
       }
     }
-    graphs.#pastShapes = graphs.#decoder.inputMetadata
-      .filter(({ name }) => name.startsWith("past_key_values."))
-      .map(({ name, shape }) => ({ name, heads: Number(shape[1]), width: Number(shape[3]) }));
-    return graphs;
   }
 
   /** Layers of one kind of attention, `encoder`, `decoder` or `cross`, whose weights the graphs return. */
@@ -129,10 +137,10 @@ export class Graphs {
     return key.heads * (key.width + value.width);
   }
 
-  /** Closes the graphs and frees their memory. */
+  /** Closes the graphs that are open and frees their memory. */
   async release() {
-    await this.#encoder.release();
-    await this.#decoder.release();
+    await this.#encoder?.release();
+    await this.#decoder?.release();
   }
 
   /**

@@ -1,6 +1,7 @@
 /** Keeps the page's files, so that it works without a network once it has loaded them. */
 
 const CACHE = "play-$version";
+const NEWEST = { cache: "no-cache" }; // from the browser's own cache only what the server still has: files of one version
 
 addEventListener("install", () => skipWaiting());
 
@@ -9,20 +10,26 @@ addEventListener("activate", (event) => {
     const names = await caches.keys();
     await Promise.all(names.filter((name) => name.startsWith("play-") && name !== CACHE).map((name) => caches.delete(name)));
     await clients.claim();
-    await keepOpenPage();
+    await keep($files);
   };
   event.waitUntil(drop());
 });
 
-/** Files that the first visit has loaded before this program was there, each by itself: one that fails costs no other. */
-async function keepOpenPage() {
+/** The page says which weights it uses: it may have read their files before this program was there. */
+addEventListener("message", (event) => {
+  const files = $chosen[event.data.uses];
+  if (files) event.waitUntil(keep(files));
+});
+
+/** Keeps files that are not yet kept, each by itself: one that fails costs no other. */
+async function keep(files) {
   const cache = await caches.open(CACHE);
   const pauses = [500, 1000, 2000]; // ms; for all files together, since the page waits
-  for (const file of $files) {
-    let isKept = false;
+  for (const file of files) {
+    let isKept = Boolean(await cache.match(file));
     while (!isKept) {
       try {
-        await cache.add(file);
+        await cache.add(new Request(file, NEWEST));
         isKept = true;
       } catch (error) {
         if (error.name === "QuotaExceededError" || !pauses.length) break;
@@ -43,7 +50,7 @@ async function fromCache(request) {
   const isHome = request.url.split(/[?#]/)[0] === registration.scope;
   const kept = await cache.match(isHome ? "index.html" : request, { ignoreSearch: true });
   if (kept) return kept;
-  const response = await fetch(request);
+  const response = await fetch(request, NEWEST);
   if (response.ok) await cache.put(request, response.clone()).catch(() => {}); // no room: the page works without
   return response;
 }

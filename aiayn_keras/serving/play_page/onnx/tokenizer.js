@@ -6,6 +6,7 @@
 const SPACE = "▁";
 const BYTE = /^<0x([0-9A-F]{2})>$/;
 const MAX_LETTERS = 20_000; // of a text; a model's positions end far below
+const READING = ["utf-8", { ignoreBOM: true }]; // U+FEFF is a character like others, wherever it stands
 const UNKNOWN_PENALTY = 10; // an unknown character is so much less likely than the rarest piece
 
 export class Tokenizer {
@@ -26,10 +27,11 @@ export class Tokenizer {
     const isBpe = model.type === "BPE";
     this.#ids = new Map(isBpe ? Object.entries(model.vocab) : model.vocab.map(([piece], id) => [piece, id]));
     for (const [piece, id] of this.#ids) this.#pieces[id] = piece;
-    this.#split = isBpe ? merging(model.merges) : likeliest(model.vocab);
     this.#byteFallback = model.byte_fallback;
-    this.#unknown = isBpe ? this.#ids.get(model.unk_token) : model.unk_id;
     this.#special = new Set((json.added_tokens ?? []).map(({ id }) => id));
+    const isInTexts = ([piece], id) => !this.#special.has(id) && !(this.#byteFallback && BYTE.test(piece));
+    this.#split = isBpe ? merging(model.merges) : likeliest(model.vocab.filter(isInTexts));
+    this.#unknown = isBpe ? this.#ids.get(model.unk_token) : model.unk_id;
     const ends = json.post_processor?.single?.filter((each) => each.SpecialToken) ?? [];
     this.#ends = ends.map(({ SpecialToken: { id } }) => {
       if (!this.#ids.has(id)) throw new Error(`tokenizer.json: the vocabulary lacks ${id}, with which texts end.`);
@@ -72,7 +74,7 @@ export class Tokenizer {
       if (byte) bytes.push(parseInt(byte[1], 16));
       else for (const each of encoder.encode(piece)) bytes.push(each);
     }
-    return new TextDecoder().decode(new Uint8Array(bytes)).replaceAll(SPACE, " ").replace(this.#stripped, "");
+    return new TextDecoder(...READING).decode(new Uint8Array(bytes)).replaceAll(SPACE, " ").replace(this.#stripped, "");
   }
 
   #idsOfWord(word) {
@@ -152,7 +154,7 @@ function charsmap(base64) {
   const written = blob.subarray(4 + trieBytes);
   const offsetOf = (unit) => (unit >>> 10) << ((unit & 0x200) >>> 6);
   const encoder = new TextEncoder();
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder(...READING);
 
   /** Length and place of what the longest rule at `start` writes. */
   function longest(bytes, start) {

@@ -58,6 +58,7 @@ async function openFolder(read, quantized) {
       startId: integer(generation, "decoder_start_token_id"), endId: integer(generation, "eos_token_id"),
       forbiddenIds: wholeNumbers(generation, "suppress_tokens"),
       copiesWithoutLetters: Boolean(play.copy_without_letters),
+      learnedLength: play.learned_length ?? Infinity,
     };
     await tryOut(found);
   } catch (error) {
@@ -203,6 +204,7 @@ const requests = {
     tell({ pieces: source.pieces });
     const answer = (whole, results) => ({
       text: whole, sentences: [{ source: text, pieces: source.pieces, results }], milliseconds: performance.now() - started,
+      exceeds: source.ids.length > model.learnedLength ? model.learnedLength : null,
     });
     if (source.memory === undefined) return answer(source.text, []);
     const search = beamSearch(new Decoder(model.graphs, source.memory), searchOptions(source.limit, numBeams, [alpha], numResults));
