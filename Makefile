@@ -40,7 +40,7 @@ S3_SERVER := moto flask flask-cors
 ON_RAY_AND_S3 := $(addprefix tests/scale/test_,engines.py object_store.py parts.py)
 # What a backend computes: layers, losses, the search's steps, accumulation, and all against each other.
 NUMERICAL_CORE := tests/fidelity tests/layers tests/optimization tests/backend tests/training/test_accumulation.py \
-	$(addprefix tests/decoding/test_,$(addsuffix .py,beam_sampler beam_search candidates cached_decoding search_options))
+	$(addprefix tests/decoding/test_,$(addsuffix .py,beam_sampler beam_search candidates cached_decoding many_devices search_options))
 # For `make test-all`, with what is built on these: models, translations, trainings.
 EVERYTHING_ON_A_BACKEND := tests/backend tests/layers tests/optimization tests/models tests/decoding tests/fidelity \
 	$(addprefix tests/training/test_,$(addsuffix .py,accumulation averaging damaged_runs fitting kills many_devices packing \
