@@ -44,6 +44,12 @@ def _check_bounds(name, value, minimum, maximum):
         )
 
 
+def check_function(name, value):
+    """Raises a `TypeError` if an argument is neither a function nor None."""
+    if value is not None and not callable(value):
+        raise TypeError(f"`{name}` must be a function. Received: {name}={value!r:.60}.")
+
+
 def check_texts(name, texts):
     """Returns a copy of a list of texts.
 

@@ -17,6 +17,7 @@ from aiayn_keras.decoding.beam_search import start_search
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.translation_search import TranslationSearch
+from aiayn_keras_light.checks import check_function
 from aiayn_keras_light.text_batches import pad_batch, tokenize
 
 ROWS = 32
@@ -166,9 +167,11 @@ def record_search(backbone, tokenizer, source, options, compiled, progress=None)
         `SearchRecord`.
 
     Raises:
+        TypeError: If `progress` is not a function.
         ValueError: For a text without words, or with more tokens than the model has positions, and
             where no search finds a translation.
     """
+    check_function("progress", progress)
     begin_computing()
     (source_ids,) = tokenize([source], "source", tokenizer, backbone.max_sequence_length)
     if len(source_ids) <= len(tokenizer.source_ids):

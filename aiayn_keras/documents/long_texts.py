@@ -15,6 +15,7 @@ import warnings
 import numpy as np
 
 from aiayn_keras.documents.splitting import can_split, join_strings, split_strings
+from aiayn_keras_light.checks import check_function
 from aiayn_keras_light.placeables import check_placeables, translate_placeables
 from aiayn_keras_light.text_batches import (
     TextTooLongError,
@@ -59,6 +60,7 @@ def translate_any_length(
         List of `Translation`, one for each text.
 
     Raises:
+        TypeError: If `progress` is not a function.
         ValueError: For an unknown treatment, `"split"` with a constraint, or `"keep"` with a
             constraint, prefixes or alignments.
         TextTooLongError: For a text that is too long, or has a character that is.
@@ -69,6 +71,7 @@ def translate_any_length(
         raise ValueError(
             f'`long_text` must be "error", "split" or "cut". Received: long_text={long_text!r:.60}.'
         )
+    check_function("progress", progress)
     constraint = search.options.constraint
     check_placeables(placeables, constraint=constraint, prefixes=prefixes, return_alignments=align)
     of_texts = TextSearch(

@@ -209,7 +209,7 @@ def export_saved_model(
     check_packages("tensorflow_serving", install="tensorflow-serving-api")
     check_tokenizer(model)
     options = make_serving_options(model.backbone.max_sequence_length, **options)
-    if precision not in (None, *_PRECISIONS):
+    if not (precision is None or (isinstance(precision, str) and precision in _PRECISIONS)):
         raise ValueError(
             f'`precision` must be "float32" or "bfloat16". Received: precision={precision!r}.'
         )
@@ -219,6 +219,8 @@ def export_saved_model(
             f"Received: precision={precision!r}."
         )
     _check_number_format(weights, precision or model.backbone.compute_dtype)
+    if card is not None and not isinstance(card, dict):
+        raise ValueError(f"`card` must be a dictionary of strings. Received: card={card!r:.60}.")
     check_weights(model)
     warmup_texts = check_texts("warmup_texts", warmup_texts)
     folder = Path(filepath)

@@ -383,9 +383,9 @@ class TransformerSeq2SeqLM(TrainingSteps):
         Returns:
             Path of what was written.
         """
-        if format not in self.exporters:
+        if not isinstance(format, str) or format not in self.exporters:
             raise ValueError(
-                f"Unknown `format` {format!r}. There are: {', '.join(self.exporters)}."
+                f"Unknown `format` {format!r:.60}. There are: {', '.join(self.exporters)}."
             )
         return self.exporters[format](self, filepath, **options)
 

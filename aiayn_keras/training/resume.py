@@ -250,9 +250,10 @@ def read_tokenizer(folder):
     begun = read_inputs(folder)
     if begun is not None and _digest(proto + (target_proto or b"")) != begun.tokenizer:
         raise ValueError(
-            f"{folder.tokenizer} is damaged or replaced: it is not the tokenizer that the training "
-            "began with. Put that one back; or delete the file, and `aiayn-keras train` learns it "
-            "again from the same text."
+            f"{folder.tokenizer} or {folder.target_tokenizer.name} beside it is damaged, replaced "
+            "or missing: together they are not the tokenizer that the training began with. Put "
+            "back what was there; or delete both, and `aiayn-keras train` learns it again from the "
+            "same text."
         )
     tokenizer = TransformerTokenizer(proto=proto, target_proto=target_proto)
     if begun is not None:

@@ -136,7 +136,8 @@ def _find(folder, recipe, checkpoint):
     existing = _list_all(folder)
     if not existing and (folder.path / "task.json").is_file():
         raise FileNotFoundError(
-            f"{folder.path} has no checkpoints, only a model: without --checkpoint, that is used."
+            f"{folder.path} has a model and no checkpoints. Omit `--checkpoint` to use the model; "
+            "if its training was stopped, resume it with `aiayn-keras train`."
         )
     if not existing:
         raise FileNotFoundError(

@@ -417,9 +417,11 @@ def unfinished_cases():
         (folder / "checkpoints").mkdir()
         (folder / "evaluation.json").unlink()
 
-    for command in ("translate", "export"):
+    for command, reason in (
+        ("translate", "no checkpoints"), ("export", "its training is not finished"),
+    ):  # fmt: skip
         run = damaged(unfinished, (command,))
-        yield Case("unfinished", command, run, "refusal", "its training is not finished")
+        yield Case("unfinished", command, run, "refusal", reason)
     yield Case("whole", "translate", damaged(lambda f: None), "answer", "", translates_right)
 
 

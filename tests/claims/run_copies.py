@@ -1,6 +1,7 @@
 """A very small training, copies of it, and the comparison of what becomes of them."""
 
 import contextlib
+import functools
 import importlib
 import importlib.util
 import itertools
@@ -20,10 +21,14 @@ from tests.claims.kills import differences, weights_of
 from tests.number_words import number_words
 
 MAX_FILE = 1 << 26
+STATES = "ended", "stopped"
 TEXTS = {"train": 120, "validation": 4, "test": 4}
-RUN_FILES = ("recipe.yaml", "tokenizer.spm", "inputs.json", "history.json", "training.lock")
+RUN_FILES = (
+    *("recipe.yaml", "tokenizer.spm", "target_tokenizer.spm", "inputs.json", "history.json"),
+    "training.lock",
+)
 PARTS = (*RUN_FILES, "learning_curves.png", "tensorboard", "newest checkpoint", "older checkpoint")
-AVERAGED = ("recipe.yaml", "tokenizer.spm", "inputs.json", "history.json", *PARTS[-2:])
+AVERAGED = (*RUN_FILES[:-1], *PARTS[-2:])
 RECIPE = {
     "tokenizer": {"vocabulary_size": 64},
     "model": {
@@ -79,17 +84,23 @@ class Training:
             (folder / f"{split}.tsv").write_text("".join(lines), "utf-8")
         recipe = {"corpus": {split: [f"{split}.tsv"] for split in TEXTS}, **RECIPE}
         (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe), "utf-8")
-        (result,) = run_cases([Case("make", "training", training._train, expected="answer")])
-        if result.fault is not None:
-            raise RuntimeError(f"The training failed:\n{result.errors[-2000:]}")
+        undamaged = (functools.partial(training._go_on_from, state) for state in STATES)
+        for work in (training._train, *undamaged):
+            (result,) = run_cases([Case("make", "training", work, expected="answer")])
+            if result.fault is not None:
+                raise RuntimeError(f"The training failed:\n{result.errors[-2000:]}")
         return training
+
+    def _go_on_from(self, state):
+        self.copy(state)
+        self.go_on()
 
     def _train(self):
         os.chdir(self.folder)
         command("train", "recipe.yaml", "--output", "finished")
         command("average", "finished", "--output", "mean")
         parts = {*PARTS, "checkpoints"}
-        for name in ("ended", "stopped"):
+        for name in STATES:
             shutil.copytree("finished", name)
             for path in Path(name).iterdir():
                 if path.name not in parts:

@@ -36,6 +36,32 @@ def translations(model, sources):
 # === Training ===
 
 
+@pytest.mark.parametrize("progress", [True, "bar", np.array(2)])
+def test_progress_must_be_a_function(progress, model):
+    for work in (
+        lambda: model.translate("Ja.", progress=progress),
+        lambda: model.translate_documents("Ja.", progress=progress),
+        lambda: model.record_search("Ja.", progress=progress),
+    ):
+        with pytest.raises(TypeError, match="`progress` must be a function"):
+            work()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"format": {}}, "Unknown `format` {}"),
+        ({"format": ["onnx"]}, "Unknown `format`"),
+        ({"card": "CC BY 4.0"}, "`card` must be a dictionary"),
+        ({"precision": np.array([1, 2])}, '`precision` must be "float32"'),
+    ],
+)
+def test_arguments_of_an_export_are_refused_by_name(options, message, model, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        model.export(tmp_path / "m", **options)
+    assert not list(tmp_path.iterdir())
+
+
 def test_it_compiles_to_the_paper_s_recipe(small):
     small.compile()
     optimizer = small.optimizer
