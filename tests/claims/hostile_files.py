@@ -133,7 +133,7 @@ def _damaged_gzips(rng):
     yield "random.gz", rng.randbytes(1_000), "not a complete gzip file"
     yield "random inside.gz", packed[:20] + rng.randbytes(1_000), "not a complete gzip|not valid"
     yield "garbage behind.gz", packed + b"garbage", "not a complete gzip file"
-    yield "twice.gz", gzip.compress(packed), "not (valid )?UTF-8"
+    yield "twice.gz", gzip.compress(packed), "not text, but packed by gzip"
     yield "zip.gz", _zip(), "not a complete gzip file"
 
 

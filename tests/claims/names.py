@@ -53,12 +53,12 @@ def found(rng):
         Path("in", name).write_bytes(b"")
     visible = {name for name in names if not name.startswith(".")} or {"x"}
     Path("in", min(visible)).touch()
-    assert {os.path.basename(file.address) for file in find_files("in/*")} == visible
+    expected = {"*"} if "*" in visible else visible  # a file of that very name comes first
+    assert {os.path.basename(file.address) for file in find_files("in/*")} == expected
     for name in visible:
         for address in (f"in/{name}", os.path.abspath(f"in/{name}")):
             matches = [os.path.basename(file.address) for file in find_files(address)]
-            assert name in matches, address
-            assert matches == [name] or set("*?[") & set(name), address
+            assert matches == [name], address
 
 
 def linked(rng):
