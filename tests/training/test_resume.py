@@ -159,7 +159,8 @@ def test_the_same_text_in_another_form_goes_on(tmp_path, recipe, folder):
 
 def test_a_tokenizer_of_the_same_size_is_refused_before_it_is_read(recipe, folder):
     folder.tokenizer.write_bytes(folder.tokenizer.read_bytes()[::-1])
-    with pytest.raises(ValueError, match=r"tokenizer\.spm .*is damaged, replaced or missing.*delete both"):
+    message = r"tokenizer\.spm .*is damaged, replaced or missing.*delete both"
+    with pytest.raises(ValueError, match=message):
         train(recipe, folder.path)
 
 

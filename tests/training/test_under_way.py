@@ -191,7 +191,7 @@ def test_a_model_without_checkpoints_is_told_from_a_young_training(stopped_run, 
         "--checkpoint",
         "best",
     )
-    assert_one_clear_line(result, "has no checkpoints, only a model")
+    assert_one_clear_line(result, "has a model and no checkpoints")
 
 
 def test_a_checkpoint_that_is_deleted_while_it_is_read_is_replaced(
