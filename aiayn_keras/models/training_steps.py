@@ -60,8 +60,9 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             ValueError: For a loss or metric that takes probabilities, where the model gives logits.
         """
         if type(self).call is keras_hub.models.Seq2SeqLM.call:
-            loss = args[1] if len(args) > 1 else kwargs.get("loss")  # behind the optimizer
-            _refuse_probabilities(loss=loss, metrics=metrics, weighted_metrics=weighted_metrics)
+            _refuse_probabilities(
+                loss=kwargs.get("loss"), metrics=metrics, weighted_metrics=weighted_metrics
+            )
         super().compile(*args, metrics=metrics, weighted_metrics=weighted_metrics, **kwargs)
         of_tokens = tuple(weighted_metrics or ())
         # Not those derived from them, which may do something else with the logits.
