@@ -25,6 +25,16 @@ const ask = async () => {
 ask().then((answer) => done({ answer }), (error) => done({ error: error.message }));
 """
 
+FILLED = {
+    "attention": "#explorer iframe",
+    "search": "#steps iframe",
+    "next": "#next-pieces button",
+    "own": "#own-pieces td",
+    "change": "#layers-and-heads input",
+    "folder": "#folder",
+}
+"""An element of every view that is there once the view is filled."""
+
 
 class PlayPage:
     """The page as a reader sees it.

@@ -39,8 +39,8 @@ def computation_of(layer):
 def changes_of(layer):
     """Names what has been changed of a layer since `note_settings`: `call`, or settings.
 
-    A class from outside this package and Keras may define its own `call`: whoever loads the model
-    needs that class anyway.
+    A `call` defined by a class from outside this package and Keras is not a change, since loading
+    the model requires that class anyway.
     """
     settings = vars(layer)
     is_own_class = not is_known(type(layer)) and "call" not in settings

@@ -18,7 +18,7 @@ _ALL = 1 << 16
 def write_tokenizers(folder, tokenizer):
     """Writes `tokenizer.json`, and `target_tokenizer.json` where translations are read otherwise.
 
-    They may have other tokens, or the same ones but rules of their own by which text is normalized.
+    Translations may have other tokens, or the same tokens and other normalization rules.
 
     Args:
         folder: Path of the folder.

@@ -2,21 +2,12 @@
 
 import pytest
 
-from tests.play_in_browser import press, shown_next, texts_of
+from tests.play_in_browser import FILLED, press, shown_next, texts_of
 
 pytest.importorskip("onnx")
 pytest.importorskip("tokenizers")
 
 SENTENCE = "The old man has seventy-one red houses."
-FILLED = {
-    "attention": "#explorer iframe",
-    "search": "#steps iframe",
-    "next": "#next-pieces button",
-    "own": "#own-pieces td",
-    "change": "#layers-and-heads input",
-    "folder": "#folder",
-}
-"""An element of every view that is there once the view is filled."""
 NAMED = {
     *("button", "checkbox", "link", "radio", "slider", "tab", "tabpanel", "tablist", "textbox"),
     *("Iframe", "image", "Canvas", "combobox", "heading"),

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from tests.browser import headless_firefox, serving
+from tests.play_in_browser import FILLED
 
 pytest.importorskip("onnx")
 pytest.importorskip("tokenizers")
@@ -13,15 +14,6 @@ SENTENCE = "The old man has seventy-one red houses."
 SECONDS = 60
 """Maximum wait for something that must happen; no test measures it."""
 LISTEN = "addEventListener('securitypolicyviolation', (each) => console.error(each.blockedURI))"
-FILLED = {
-    "attention": "#explorer iframe",
-    "search": "#steps iframe",
-    "next": "#next-pieces button",
-    "own": "#own-pieces td",
-    "change": "#layers-and-heads input",
-    "folder": "#folder",
-}
-"""An element of every view that is there once the view is filled."""
 
 
 def wait(condition):
