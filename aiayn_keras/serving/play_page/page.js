@@ -85,6 +85,21 @@ async function keepWeights() {
   for (const uses of formatsUsed) active.postMessage({ uses });
 }
 
+/** Asks a newer service worker to replace the older one. It does so by itself once it is installed, but Chromium now and then leaves it waiting. */
+async function replaceOlder(registration) {
+  while (registration.installing || registration.waiting) {
+    registration.waiting?.postMessage({ replaces: true });
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+  }
+}
+
+async function keepFiles() {
+  navigator.serviceWorker.addEventListener("controllerchange", keepWeights); // a newer one begins with an empty store
+  const registration = await navigator.serviceWorker.register("./service_worker.js");
+  registration.addEventListener("updatefound", () => replaceOlder(registration));
+  replaceOlder(registration);
+}
+
 function setFormat(format) {
   state.format = format;
   for (const input of document.querySelectorAll('[name="format"]')) input.checked = input.value === format;
@@ -437,7 +452,4 @@ new Tour({
   },
 });
 if (facts.engine === "python") element("source").focus();
-else if ("serviceWorker" in navigator) {
-  navigator.serviceWorker.addEventListener("controllerchange", keepWeights); // a newer one begins with an empty store
-  navigator.serviceWorker.register("./service_worker.js").catch((error) => console.info(`Not kept for use without a network: ${error.message}`));
-}
+else if ("serviceWorker" in navigator) keepFiles().catch((error) => console.info(`Not kept for use without a network: ${error.message}`));

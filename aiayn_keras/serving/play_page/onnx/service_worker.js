@@ -15,8 +15,9 @@ addEventListener("activate", (event) => {
   event.waitUntil(drop());
 });
 
-/** The page says which weights it uses: it may have read their files before this program was there. */
+/** The page says which weights it uses, since it may have read their files before this program was there, and asks it to replace an older one. */
 addEventListener("message", (event) => {
+  if (event.data.replaces) event.waitUntil(skipWaiting());
   const files = $chosen[event.data.uses];
   if (files) event.waitUntil(keep(files));
 });
