@@ -154,6 +154,10 @@ def _translate_around(texts, translate, progress, pattern):
 
 
 _NUMBER = re.compile(r"\d+(?:[.,'’ \xa0\u2009\u202f]\d{3}(?!\d))*")
+_PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.,/-]\d+)+(?![.,/-]?\d)", re.ASCII)
+_GROUPS = re.compile(r"\d{1,3}(?:(?:,\d{3})+|(?:\.\d{3})+)", re.ASCII)
+_AMOUNT = re.compile(r"\d{1,3}(?:(?:,\d{3})+\.|(?:\.\d{3})+,)\d+", re.ASCII)
+_EXCHANGED = str.maketrans(",.", ".,")
 _COMMA = re.compile(r"(?<![\d.,])(\d*)(, ?)(?=(\d+))")
 _CLOCK_TIME = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])")
 _NUMBER_WORD = re.compile(
@@ -165,8 +169,9 @@ _RANGE = re.compile(r"(?<![\w.,–—-])(\d+(?:[.,:]\d+)*)[–—-](\d+(?:[.,:]\
 def lost_numbers(source, translation):
     """Set of the numbers of two and more digits in a text that its translation lacks.
 
-    Their digits are compared, in whatever script and however they are grouped. Numbers of one digit
-    and times may be words in a translation.
+    Their digits are compared, in any script and however they are grouped; of dates, amounts and the
+    like, the separators, too: `1.234.56` and `123.456` are not `1,234.56`. Numbers of one digit and
+    times may be words in a translation.
     """
     wanted = _NUMBER.findall(_CLOCK_TIME.sub("", source))
     if not any(len(number) > 1 for number in wanted):
@@ -178,7 +183,23 @@ def lost_numbers(source, translation):
         parts = _digits(number).split(" ")
         if len(number) > 1 and "".join(parts) not in whole and not groups.issuperset(parts):
             lost.add(number)
+    written = _PARTS.findall(translation)
+    for number in _PARTS.findall(source):
+        has_groups = len(re.findall(r"\D", number)) > 1 and not _GROUPS.fullmatch(number)
+        if has_groups and not any(_is_same(number, each) for each in written):
+            lost.add(_NUMBER.match(number)[0])
     return frozenset(lost)
+
+
+def _is_same(number, written):
+    """True if a date, a version or an amount is as it was, but for the separators of an amount."""
+    if written in (number, number.translate(_EXCHANGED)):
+        return True
+    whole, decimals = _digits(number).rsplit(" ", 1)
+    return (
+        bool(_AMOUNT.fullmatch(number))
+        and _digits(written) == f"{whole.replace(' ', '')} {decimals}"
+    )
 
 
 def _digits(number):

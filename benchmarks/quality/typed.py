@@ -64,6 +64,10 @@ FORMS = {
         "The result is {}.",
         lambda draw: f"{draw.randint(0, 99)}.{draw.randint(1, 999)}",
     ),
+    "amounts with groups": (
+        "The company paid ${}.",
+        lambda draw: f"{draw.randint(1_000, 10_000_000):,}.{draw.randint(10, 99)}",
+    ),
 }
 EMOJI = (
     *(
@@ -256,8 +260,8 @@ def _unchanged(translate, cases, holds):
 
 
 def _holds_in_either_notation(text, number):
-    """Whether a text holds a number, with a decimal point or the comma of other languages."""
-    return number in text or number.replace(".", ",") in text
+    """Whether a text holds a number, with the separators of English or of other languages."""
+    return number in text or number.translate(str.maketrans(",.", ".,")) in text
 
 
 if __name__ == "__main__":
