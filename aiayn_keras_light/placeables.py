@@ -202,6 +202,15 @@ def _is_same(number, written):
     )
 
 
+def words_of_numbers(text, numbers):
+    """Matches of numbers in a text, with what is written together with them, such as `$` and `%`.
+
+    Those of 12月 and 15万 are not found, since they may be other numbers or words in a translation.
+    """
+    words = _NUMBER_WORD.finditer(text)
+    return [word for word in words if not numbers.isdisjoint(_NUMBER.findall(word[0]))]
+
+
 def _digits(number):
     """A number with digits of ASCII, and a space between groups."""
     return "".join(str(int(each)) if each.isdecimal() else " " for each in number)
@@ -338,9 +347,7 @@ def _spans(text, pattern, numbers=frozenset()):
     spaced = spaced_from_latin(text)
     matches = pattern.finditer(spaced) if _SIGN_OF_ONE.search(text) else ()
     if numbers:
-        words = _NUMBER_WORD.finditer(text)  # those of 12月 and 15万 may be other numbers, or words
-        words = [word for word in words if not numbers.isdisjoint(_NUMBER.findall(word[0]))]
-        matches = heapq.merge(matches, words, key=re.Match.start)
+        matches = heapq.merge(matches, words_of_numbers(text, numbers), key=re.Match.start)
     for match in matches:
         start, end = match.span()
         is_mark, is_second = match.lastgroup == "cut", match[0].startswith(_SECONDS)

@@ -8,7 +8,8 @@
 The stand-in is a foreign letter first, which the models of this package copy; around it they write
 better sentences than around a number. Where it does not come back once, a number is tried. Where
 that does not either, or the words between tags are not side by side, the sentence is cut at its
-marks and the texts between them are translated alone. So marks are never lost or altered.
+marks and the texts between them are translated alone. So marks are never lost or altered. A number
+that does not come back into a sentence with tags is then kept as a word, too.
 """
 
 import bisect
@@ -19,7 +20,14 @@ from dataclasses import dataclass, replace
 from aiayn_keras.documents.formats.tag_placement import Tag, place_tags
 from aiayn_keras.documents.formats.units import Kind, Mark, joined
 from aiayn_keras.documents.splitting import join_strings
-from aiayn_keras_light.placeables import CLOCK_TIMES, LETTERS, begin_alike, without_signs
+from aiayn_keras_light.placeables import (
+    CLOCK_TIMES,
+    LETTERS,
+    begin_alike,
+    lost_numbers,
+    without_signs,
+    words_of_numbers,
+)
 from aiayn_keras_light.text_files import without_breaks
 
 _FIRST_NUMBER = 7001
@@ -49,6 +57,16 @@ class _Sentence:
     @property
     def words(self):
         return [each for each in self.marks if each.mark.kind == Kind.WORD]
+
+    def with_kept(self, numbers):
+        """The sentence with numbers as words that are kept, unless a mark is in the midst of one."""
+        marks = list(self.marks)
+        for match in words_of_numbers(self.text, numbers):
+            start, end = match.span()
+            if all(each.end <= start or each.start >= end for each in self.marks):
+                marks.append(_Placed(start, end, Mark(self.encode(match[0]), Kind.WORD)))
+        marks.sort(key=lambda each: (each.start, each.end))
+        return replace(self, marks=tuple(marks))
 
     def with_letters(self):
         """The sentence with letters or times in the place of numbers that stand for words.
@@ -91,11 +109,13 @@ def translate_units(units, split, translate):
     ):
         rows.append(_as_row(text, marks, separators, found, unit.encode))
     sentences = [each for row in rows for each in row if isinstance(each, _Sentence)]
-    results = _translate_whole([each.with_letters() for each in sentences], translate)
+    results, lost = _translate_whole([each.with_letters() for each in sentences], translate)
+    for n, result in _with_numbers(sentences, lost, translate):
+        results[n] = result or results[n]
     _fill(
         results,
         [n for n, result in enumerate(results) if result is None and sentences[n].words],
-        lambda failed: _translate_whole([sentences[n] for n in failed], translate),
+        lambda failed: _translate_whole([sentences[n] for n in failed], translate)[0],
     )
     _fill(
         results,
@@ -113,7 +133,12 @@ def translate_units(units, split, translate):
 
 
 def _translate_whole(sentences, translate):
-    """Translations of sentences with their marks; None where those do not find their places."""
+    """Translates sentences with their marks.
+
+    Returns:
+        List of translations, None where the marks do not find their places; and a list of the
+        numbers that each translation lacks.
+    """
     translations = [None] * len(sentences)
     for has_tags in (True, False):
         _fill(
@@ -121,7 +146,24 @@ def _translate_whole(sentences, translate):
             [n for n, each in enumerate(sentences) if bool(each.tags) == has_tags],
             lambda rows, has_tags=has_tags: translate([sentences[n].text for n in rows], has_tags),
         )
-    return [_insert_marks(*pair) for pair in zip(sentences, translations, strict=True)]
+    pairs = list(zip(sentences, translations, strict=True))
+    lost = [lost_numbers(sentence.text, translation.text) for sentence, translation in pairs]
+    return [_insert_marks(*pair) for pair in pairs], lost
+
+
+def _with_numbers(sentences, lost, translate):
+    """Translates sentences with tags once more, with letters for the numbers that were lost.
+
+    `translate` itself does so with the others.
+
+    Yields:
+        The number of each such sentence, and its translation, None if that fails as well.
+    """
+    rows = [n for n, each in enumerate(sentences) if each.tags and lost[n]]
+    kept = [sentences[n].with_kept(lost[n]).with_letters() for n in rows]
+    results, still_lost = _translate_whole(kept, translate)
+    for n, result, numbers in zip(rows, results, still_lost, strict=True):
+        yield n, None if numbers else result
 
 
 def _fill(results, places, translate):

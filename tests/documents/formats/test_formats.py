@@ -249,6 +249,21 @@ def test_only_sentences_with_tags_are_asked_for_alignments():
     ]
 
 
+def test_an_amount_in_a_sentence_with_tags_keeps_its_separators():
+    def with_points(word):  # as a model would that has not read amounts with groups
+        return word.replace(",", ".").upper()
+
+    double = CapitalsDouble(change=with_points)
+    text = (
+        "<p>The <b>bill</b> was <i>$1,234.56</i> on 3/4.</p> <p>Now <b>€1</b>,234.56 are due.</p>"
+    )
+    found = in_capitals(text, "html", translate=double)
+    assert found == (
+        "<p>THE <b>BILL</b> WAS <i>$1,234.56</i> ON 3/4.</p> <p>NOW <b>€1</b>,234.56 ARE DUE.</p>"
+    )
+    assert "The bill was ヌ on 3/4." in double.sentences
+
+
 def test_where_marked_words_part_the_texts_between_tags_are_translated_alone():
     def parting(places):
         return [*list(places)[1::2], *list(places)[::2]]
