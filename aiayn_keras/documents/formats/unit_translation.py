@@ -59,7 +59,7 @@ class _Sentence:
         return [each for each in self.marks if each.mark.kind == Kind.WORD]
 
     def with_kept(self, numbers):
-        """The sentence with numbers as words that are kept, unless a mark is in the midst of one."""
+        """The sentence with numbers as words that are kept, unless a mark divides one."""
         marks = list(self.marks)
         for match in words_of_numbers(self.text, numbers):
             start, end = match.span()
