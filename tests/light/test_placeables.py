@@ -277,6 +277,8 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
             "2 x 500 mg",
             "45–50 mph",
             "x < 5",
+            "3 x $4.50 = $13.50",
+            "S / M / XXL",
             "a + b >= 3",
             "port=8080",
         ),
