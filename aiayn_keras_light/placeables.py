@@ -154,14 +154,20 @@ def _translate_around(texts, translate, progress, pattern):
 
 
 _NUMBER = re.compile(r"\d+(?:[.,'’ \xa0\u2009\u202f]\d{3}(?!\d))*")
-_PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.,/-]\d+)+(?![.,/-]?\d)", re.ASCII)
+_PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.,/-]\d+){2,}(?![.,/-]?\d)", re.ASCII)
 _GROUPS = re.compile(r"\d{1,3}(?:(?:,\d{3})+|(?:\.\d{3})+)", re.ASCII)
-_AMOUNT = re.compile(r"\d{1,3}(?:(?:,\d{3})+\.|(?:\.\d{3})+,)\d+", re.ASCII)
+_AMOUNT = re.compile(
+    r"(?<![\w.,/-])(?:\d{1,3}(?P<group>[.,'’ \xa0\u2009\u202f])\d{3}(?:(?P=group)\d{3})*|\d+)"
+    r"(?!(?P=group))[.,](?P<decimals>\d+)(?![.,/-]?\d)",
+    re.ASCII,
+)
 _EXCHANGED = str.maketrans(",.", ".,")
+_ARABIC_SEPARATORS = str.maketrans("٬٫", ",.")
 _COMMA = re.compile(r"(?<![\d.,])(\d*)(, ?)(?=(\d+))")
 _CLOCK_TIME = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])")
 _NUMBER_WORD = re.compile(
     r"(?<!\w)[$€£¥]?\d(?:[\w.,:/%€£¥°'+–—-]*[\w%€£¥°+])?(?:[ \xa0\u2009\u202f]\d{3}(?!\d))*"
+    r"(?:[.,]\d+)?"
 )
 _RANGE = re.compile(r"(?<![\w.,–—-])(\d+(?:[.,:]\d+)*)[–—-](\d+(?:[.,:]\d+)*)(?![\w–—-])")
 
@@ -183,23 +189,36 @@ def lost_numbers(source, translation):
         parts = _digits(number).split(" ")
         if len(number) > 1 and "".join(parts) not in whole and not groups.issuperset(parts):
             lost.add(number)
-    written = _PARTS.findall(translation)
-    for number in _PARTS.findall(source):
-        has_groups = len(re.findall(r"\D", number)) > 1 and not _GROUPS.fullmatch(number)
-        if has_groups and not any(_is_same(number, each) for each in written):
-            lost.add(_NUMBER.match(number)[0])
-    return frozenset(lost)
+    return frozenset(lost | _numbers_with_other_separators(source, translation))
 
 
-def _is_same(number, written):
-    """True if a date, a version or an amount is as it was, but for the separators of an amount."""
-    if written in (number, number.translate(_EXCHANGED)):
-        return True
-    whole, decimals = _digits(number).rsplit(" ", 1)
-    return (
-        bool(_AMOUNT.fullmatch(number))
-        and _digits(written) == f"{whole.replace(' ', '')} {decimals}"
+def _numbers_with_other_separators(source, translation):
+    """Set of the dates, versions and amounts that a translation lacks, as `_NUMBER` begins them."""
+    translation = "".join(str(int(each)) if each.isdecimal() else each for each in translation)
+    translation = translation.translate(_ARABIC_SEPARATORS)
+    amounts = {_value(match) for match in _AMOUNT.finditer(translation)}
+    others = {each for text in _PARTS.findall(translation) for each in (text, _exchanged(text))}
+    lost = {
+        match[0]
+        for match in _AMOUNT.finditer(source)
+        if match["group"] and _value(match) not in amounts
+    }
+    lost.update(
+        number
+        for number in _PARTS.findall(source)
+        if not (_AMOUNT.fullmatch(number) or _GROUPS.fullmatch(number) or number in others)
     )
+    return {_NUMBER.match(number)[0] for number in lost}
+
+
+def _exchanged(number):
+    return number.translate(_EXCHANGED)
+
+
+def _value(amount):
+    """Digits before and behind the decimal separator of a match of `_AMOUNT`."""
+    digits, decimals = re.sub(r"\D", "", amount[0]), amount["decimals"]
+    return digits.removesuffix(decimals), decimals
 
 
 def words_of_numbers(text, numbers):

@@ -497,6 +497,12 @@ def test_a_number_has_a_space_before_its_unit():
         ("1 000 000", "1000000", set()),
         ("$1,234.56", "1.234,56 o 1,234.56", set()),
         ("1.234,56 €", "1234,56 €", set()),
+        ("$1,234.56", "1 234,56 $ ou 1'234.56", set()),
+        ("$1,234,567.89", "1\u202f234\u202f567,89 $", set()),
+        ("$1,234.56", "۱٬۲۳۴٫۵۶ دلار", set()),
+        ("1 234,56 €", "€1,234.56", set()),
+        ("1 234,56 €", "€1.234.56", {"1 234"}),
+        ("1 234,56 €", "€123.456", {"1 234", "56"}),
         ("$1,234.56", "1.234.56 dólares", {"1,234"}),
         ("1,234,567.89", "1,234.567.89", {"1,234,567"}),
         ("$1,234.56", "123.456 dólares", {"1,234", "56"}),
@@ -516,6 +522,12 @@ def test_a_number_has_a_space_before_its_unit():
 )
 def test_a_number_is_lost_where_its_digits_are(source, translation, lost):
     assert lost_numbers(source, translation) == lost
+
+
+def test_an_amount_is_translated_again_with_all_of_its_parts():
+    double = CapitalsDouble(lambda text: [re.sub(r"(?<=\d)[ ,]", "", text).upper()])
+    (found,) = translate_placeables(["at 1 234,56 € each"], double)
+    assert (double.calls[1:], found.text) == ([["at ヌ € each"]], "AT 1 234,56 € EACH")
 
 
 def test_a_lost_number_is_translated_again_as_a_letter():
