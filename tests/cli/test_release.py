@@ -49,7 +49,7 @@ def asking_all_the_time(server):
     errors, answers, is_over = [], [], threading.Event()
 
     def ask():
-        client = RestClient(server.url, "small", deadline=10.0)
+        client = RestClient(server.url, "small", deadline=60.0)
         while not is_over.is_set():
             try:
                 answers.append(client.translate(["Ja."])[0].text)
