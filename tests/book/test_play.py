@@ -182,23 +182,6 @@ def test_a_folder_of_none_or_too_many_files_is_refused_when_it_is_dropped(
     page.wait(lambda: f"What was dropped has {message}" in page.text_of("problem"))
 
 
-def test_a_text_that_is_longer_than_what_was_learned_is_said_to_be(folder, browser, tmp_path):
-    shutil.copytree(folder, tmp_path / "play")
-    file = tmp_path / "play/model/int8/play.json"
-    written = json.loads(file.read_text("utf-8"))
-    assert written == {"copy_without_letters": False, "learned_length": None}
-    file.write_text('{"learned_length": 8}', encoding="utf-8")
-    with serving(tmp_path) as address:
-        page = PlayPage(browser, f"{address}play/")
-        page.open(text="The girl is happy.")
-        page.wait(lambda: page.text_of("status").startswith("Probability"))
-        assert not page.find("long").is_displayed()
-        page.find("clear").click()
-        page.find("source").send_keys(SENTENCE)
-        page.wait(page.find("long").is_displayed)
-        assert "at most 8 pieces" in page.text_of("long")
-
-
 def test_a_switched_off_part_changes_the_translation_and_comes_back(page, model):
     page.open(text=SENTENCE, view="change", model="float32")
     (expected,) = model.translate([SENTENCE])

@@ -4,6 +4,7 @@ import * as ort from "../ort/ort.wasm.min.mjs";
 import { Decoder, Graphs, RuntimeProblem, firstLine } from "./graphs.js";
 import { explorerData, stepsData } from "./pictures.js";
 import { EXTRA_LENGTH, beamSearch, bestTokens, lengthPenalty, logNormalizer } from "./search.js";
+import { join, sentencesOf } from "./sentences.js";
 import { Tokenizer } from "./tokenizer.js";
 
 ort.env.wasm.wasmPaths = new URL("../ort/", import.meta.url).href;
@@ -183,6 +184,24 @@ const searchOptions = (limit, numBeams, alphas, numResults) => ({
   startId: model.startId, endId: model.endId, forbiddenIds: model.forbiddenIds,
 });
 
+/** Finished hypotheses of a source, none if it is its own translation; null if a newer request has come. */
+async function resultsOf(source, { numBeams, alpha, numResults }, tell, isOld) {
+  if (source.memory === undefined) return [];
+  const search = beamSearch(new Decoder(model.graphs, source.memory), searchOptions(source.limit, numBeams, [alpha], numResults));
+  let step = await search.next();
+  while (!step.done) {
+    await breathe();
+    if (isOld()) return null;
+    const [{ ids }] = step.value.live;
+    tell(model.target.decode(ids));
+    step = await search.next();
+  }
+  return step.value.best.get(alpha).map(({ ids, logProb, score }) => ({
+    text: model.target.decode(ids.filter((id) => !model.target.isSpecial(id))), ids, logProb, score,
+    pieces: spelled(model.target, [...ids, model.endId]),
+  }));
+}
+
 const requests = {
   /** Loads the site's model: `int8` or `float32`. */
   async load({ format }, tell) {
@@ -197,30 +216,24 @@ const requests = {
     return openFolder(droppedReader(new Map([...files].map(([path, file]) => [path.slice(root.length), file]))), true);
   },
 
-  /** Translates a sentence; tells the best live hypothesis of every step. */
+  /** Translates a text, one that is too long sentence by sentence; tells the best live hypothesis of every step. */
   async translate({ text, numBeams, alpha, numResults = numBeams }, tell, isOld) {
     const started = performance.now();
-    const source = await read(text);
-    tell({ pieces: source.pieces });
-    const answer = (whole, results) => ({
-      text: whole, sentences: [{ source: text, pieces: source.pieces, results }], milliseconds: performance.now() - started,
-      exceeds: source.ids.length > model.learnedLength ? model.learnedLength : null,
-    });
-    if (source.memory === undefined) return answer(source.text, []);
-    const search = beamSearch(new Decoder(model.graphs, source.memory), searchOptions(source.limit, numBeams, [alpha], numResults));
-    let step = await search.next();
-    while (!step.done) {
-      await breathe();
-      if (isOld()) return null;
-      const [{ ids }] = step.value.live;
-      tell({ growing: model.target.decode(ids) });
-      step = await search.next();
+    const isLong = model.source.encode(text).length > Math.min(model.learnedLength, model.maxLength);
+    const parts = isLong ? sentencesOf(text) : ["", text, ""];
+    const [sentences, translations] = [[], []];
+    let exceeds = null;
+    for (let place = 1; place < parts.length; place += 2) {
+      const source = await read(parts[place]);
+      tell({ pieces: source.pieces });
+      if (source.ids.length > model.learnedLength) exceeds = model.learnedLength;
+      const soFar = (written) => tell({ growing: join(parts.slice(0, place + 1).concat(""), [...translations, written]) });
+      const results = await resultsOf(source, { numBeams, alpha, numResults }, soFar, isOld);
+      if (results === null) return null;
+      sentences.push({ source: parts[place], pieces: source.pieces, results });
+      translations.push(results[0]?.text ?? source.text);
     }
-    const results = step.value.best.get(alpha).map(({ ids, logProb, score }) => ({
-      text: model.target.decode(ids.filter((id) => !model.target.isSpecial(id))), ids, logProb, score,
-      pieces: spelled(model.target, [...ids, model.endId]),
-    }));
-    return answer(results[0].text, results);
+    return { text: join(parts, translations), sentences, milliseconds: performance.now() - started, exceeds };
   },
 
   /** Data of the explorer for a source and the ids of a translation. */
