@@ -46,7 +46,7 @@ def who_moves(layer, n, D=64):
     changed = np.repeat(x, n, axis=0)
     changed[np.arange(n), np.arange(n)] += 1.0
     moved = np.abs(np.array(layer(changed)) - np.array(layer(x))).max(axis=-1)
-    return moved.T > 1e-6
+    return moved.T > 1e-4
 
 
 # %% [markdown]
