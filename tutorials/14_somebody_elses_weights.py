@@ -223,7 +223,7 @@ print(f"transposed once more: shape {query.T.shape}, equal: {np.array_equal(quer
 
 # %% [markdown]
 # Neither, since name and shape fit. A translation may not show the mistake either: if one matrix in
-# nine attentions is wrong, easy sentences are translated as before (exercise 2). Only the numbers
+# nine attentions is wrong, easy sentences are still translated well (exercise 2). Only the numbers
 # reveal it. So we do not stop at names and shapes, but compute.
 #
 # ## The order of the sines
@@ -481,10 +481,11 @@ axes.legend(frameon=False)
 figure
 
 # %% [markdown]
-# The low bits of the fraction are below the rounding of float32; each higher one moves the logits
-# twice as far. Flipping any of the bits 26 to 29 makes the number nearly 0, as if it had been left
-# out. Flipping bit 30 makes it −5.6 · 10³⁶. That is a finite number, so the converter accepts it,
-# but the logits become NaN ("not a number"), and the picture can only show that word.
+# The low bits of the fraction are lost in the rounding of float32 (a change of 0 is drawn at 10⁻⁷);
+# from about bit 13 on, each moves the logits twice as far as the one before. Flipping any of the
+# bits 26 to 29 makes the number nearly 0, as if it had been left out. Flipping bit 30 makes it −5.6
+# · 10³⁶. That is a finite number, so the converter accepts it, but the logits become NaN ("not a
+# number"), and the picture can only show that word.
 
 # %% [markdown]
 # ## In three lines
