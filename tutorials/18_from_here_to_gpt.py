@@ -137,7 +137,8 @@ np.testing.assert_array_equal(reads[0, 1:], says[0, :-1])
 # ## The model
 #
 # GPT-2 normalizes *before* each sublayer (notebook 06a), so one more normalization ends the stack;
-# its activation is GELU, a smooth max(0, ·).
+# its activation is GELU, a smooth max(0, ·). (GPT-2 learns a vector for each position; we keep the
+# paper's sinusoids.)
 
 # %%
 draw_shapes("ids (B, L)", "embed", "(B, L, D)", "N blocks", "(B, L, D)", "× Eᵀ", "(B, L, V)")
@@ -179,9 +180,9 @@ def learn(model):
 
 
 # %% [markdown]
-# **Predict:** One sentence of the demo grammar has about ten pieces, and the model may choose among
-# 400. A guess costs ln 400 = 5.99 nats. But the grammar leaves a choice only in some places. Where
-# will the loss end: near 4, 2, or 0?
+# **Predict:** One sentence of the demo grammar has about fifteen pieces, and the model may choose
+# among 400. A guess costs ln 400 = 5.99 nats. But the grammar leaves a choice only in some places.
+# Where will the loss end: near 4, 2, or 0?
 
 
 # %%
@@ -383,7 +384,8 @@ output = ops.convert_to_numpy(attention(x, x, causal))[0]
 W_Q, W_K, W_V, W_O = attention.get_weights()
 assert W_K.shape == W_V.shape == (24, G * 6)
 heads = [np.split(x[0] @ W, n, axis=1) for W, n in ((W_Q, 4), (W_K, G), (W_V, G))]
-by_hand = [head_by_hand(heads[0][h], heads[1][h // 2], heads[2][h // 2]) for h in range(4)]
+group = 4 // G  # so many query heads share one head of keys and values
+by_hand = [head_by_hand(heads[0][h], heads[1][h // group], heads[2][h // group]) for h in range(4)]
 print("W_Q", W_Q.shape, "but W_K and W_V", W_K.shape)
 np.testing.assert_allclose(np.concatenate(by_hand, axis=1) @ W_O, output, atol=1e-4)
 
@@ -470,7 +472,7 @@ plt.show()
 
 # %% [markdown]
 # **1.** How many numbers does one block's cache keep for a text of 1,024 pieces at H = 32 heads of
-# K = 128, with 32, 8 and 1 heads of keys and values? What is the factor?
+# K = 128, with 32, 8 and 1 heads of keys and values? By what factor does sharing make it smaller?
 
 # %% [markdown]
 # **2.** Show that an encoder block without a mask is *not* a GPT: change the last piece of an input
@@ -479,8 +481,9 @@ plt.show()
 # %% [markdown]
 # ## Your turn
 #
-# Train on a text of your own in place of `corpus.train.sources`, a list of sentences. What does the
-# model write after 300 updates, and what after 3,000?
+# Train on a text of your own: a list of sentences in place of `corpus.train.sources`, and some that
+# are held out in place of `corpus.validation.sources`. What does the model write after 300 updates,
+# and what after 3,000?
 
 # %% tags=["your-turn"]
 # Your code here
