@@ -355,10 +355,10 @@ for i, (english, spanish) in enumerate(own.items()):
 
 # %% [markdown]
 # First comes the shape of a sentence: a full stop, and *Tom*, the most frequent name in this
-# corpus. After one minute the model writes Spanish, but translates nothing: *Estamos a la puerta*
-# means that we are at the door. After two minutes the words come from the source (*compraste*,
-# *zapatos*, *libro*), but *tu zapatos* still lacks its plural. After four, three of the five are
-# what a person might write.
+# corpus. After one minute the model writes Spanish, but hardly translates: it gets a beginning
+# right (*¿Dónde*, *Mi hermano*), while *Estamos a la puerta* means that we are at the door. After
+# two minutes the words come from the source (*compraste*, *zapatos*, *libro*), but *tu zapatos*
+# still lacks its plural. After four, three of the five are what a person might write.
 #
 # The last sentence is the hardest. Its verb *sold* is rare, so the model makes a past tense from
 # the English word. The result, *soldó*, exists, but means that somebody welded. At ten minutes it
@@ -441,9 +441,9 @@ figure
 
 # %% [markdown]
 # The upper picture shows that the loss falls most in the first two minutes, while the model is
-# learning what can also be counted. In the lower picture, BLEU begins to rise once the loss is
-# below both lines, and is still rising at the end. Its curve is not smooth: 300 sentences are few,
-# and the learning rate is still high.
+# learning what can also be counted. In the lower picture, BLEU rises fastest in the second minute,
+# in which the loss falls below the lower line, and is still rising at the end. Its curve is not
+# smooth: 300 sentences are few, and the learning rate is still high.
 #
 # A second training with other seeds would give slightly different curves, and different sentences
 # at each minute.
