@@ -485,8 +485,9 @@ figure
 # %% [markdown]
 # ## Your turn
 #
-# *He sat on the bank of the river* comes out with the wrong *bank*. Find a sentence about a river
-# bank that comes out right, and one about money that comes out wrong.
+# *The lights went out* comes out as *Las luces salieron*: they left, where *se apagaron* would be
+# right. Change the words around it until it comes out right. Then take a word with two meanings,
+# such as *watch*, *match* or *bat*: does the model tell them apart?
 
 # %% tags=["your-turn"]
 # Your code here
