@@ -441,7 +441,7 @@ def draw_roof(axes, chip):
         axes.plot(value, height, "o", color=COLORS[1])
         place, side = ((-5, 6), "right") if name == "feed-forward" else ((6, -12), "left")
         axes.annotate(name, (value, height), place, textcoords="offset points", ha=side, fontsize=8)
-    axes.set(xlabel="FLOPs for each byte moved", xlim=(0.1, 3e5), ylim=(0.05, 600))
+    axes.set(xlabel="FLOPs for each byte moved", xlim=(0.1, 3e5), ylim=(0.05, 3000))
     axes.set_ylabel("TFLOP/s that are possible")
 
 
