@@ -181,7 +181,7 @@ kit = ServedKit(folder)
 kit.start()  # loads the versions that models.config names, and runs the warm-up requests
 server = ModelServer(kit, read_batching_config(folder))
 for number, (state, _) in kit.states("demo_en_de").items():
-    print(f"version {number}: {state}, labels {[*kit.labels]}")
+    print(f"version {number}: {state}, labels {sorted(kit.labels)}")
 
 # %% [markdown]
 # ## Ask the server
