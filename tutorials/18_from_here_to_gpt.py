@@ -38,7 +38,8 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## What a GPT keeps
 #
-# Blue marks what a GPT keeps: the right-hand stack without cross-attention.
+# Blue marks what a GPT keeps: the right-hand stack without cross-attention. (The Add & Norm after
+# the cross-attention goes, too, although the drawing colors all three.)
 
 # %%
 # %matplotlib inline
