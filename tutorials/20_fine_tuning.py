@@ -38,8 +38,8 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Where we are
 #
-# Blue marks the matrices that will get adapters: those that make queries and values, in every
-# attention layer.
+# Blue marks the step that makes queries, keys and values in every attention layer. The matrices for
+# queries and for values will get adapters.
 
 # %%
 # %matplotlib inline
@@ -49,7 +49,7 @@ from aiayn_keras.backend import run_one_operation_at_a_time
 from drawings import draw_architecture
 
 run_one_operation_at_a_time()  # faster for a model as small as ours
-draw_architecture("attention")
+draw_architecture("heads")
 
 # %%
 import json
