@@ -65,7 +65,8 @@ import aiayn_keras as ak
 # In this format a model is a folder. Notebooks download nothing, so we make one: **this folder
 # stands in for a downloaded one. It is the included English–Spanish model, written in Marian's
 # format by this package's own export.** For a real one you would give its address,
-# `from_preset("hf://Helsinki-NLP/opus-mt-en-es")`; the rest of this notebook would be the same.
+# `from_preset("hf://Helsinki-NLP/opus-mt-en-es")`. It would be read by the same steps, but only
+# here do we have the original to compare with.
 
 # %%
 ours = ak.TransformerSeq2SeqLM.from_preset("../saved_models/tatoeba_en_es_keras")
