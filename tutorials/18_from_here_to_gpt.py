@@ -167,13 +167,13 @@ def gpt(
 
 
 # %%
-def learn(model):
-    """Validation loss after each tenth of 300 updates, in nats per piece."""
+def learn(model, updates=300):
+    """Validation loss after each tenth of the updates, in nats per piece."""
     rate = ak.WarmupSchedule(hidden_dim=D, warmup_steps=50, peak_learning_rate=0.006)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(rate, beta_2=0.98), loss, jit_compile=False)
     curve = []
-    rows = np.arange(300 * 32) % len(reads)  # begin again at the end of the text
+    rows = np.arange(updates * 32) % len(reads)  # begin again at the end of the text
     for part in np.split(rows, 10):
         model.fit(reads[part], says[part], batch_size=32, verbose=0)
         curve.append(model.evaluate(new_reads, new_says, batch_size=128, verbose=0))
