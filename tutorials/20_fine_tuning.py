@@ -373,8 +373,9 @@ plt.show()
 # %% [markdown]
 # ## Your turn
 #
-# Add a pattern of your own to `kitchen.py`, or write twenty pairs for a different domain. How many
-# updates does the model need to learn them, and what do they cost on general text?
+# Write twenty pairs for a domain of your own, as a `ParallelText(sources, targets)` of
+# `aiayn_keras.data`. Give them to `fine_tune`, and put them in place of `kitchen_test`, too. How
+# many updates does the model need to learn them, and what do they cost on general text?
 
 # %% tags=["your-turn"]
 # Your code here
