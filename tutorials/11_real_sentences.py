@@ -17,9 +17,9 @@
 #
 # **How well does a small Transformer translate sentences that people really say?** The included
 # model translates everyday English into Spanish. We look at twenty of its translations, ten good
-# and ten bad, and explain them; then you give it a sentence of your own. After that come the
-# numbers of the paper's sections 5.4 and 6: the training curves, BLEU, and how beam size and length
-# penalty affect it.
+# and ten bad, and explain them; then you give it a sentence of your own. After that come numbers:
+# the training curves, BLEU, and how the beam size and length penalty of the paper's section 6.1
+# affect it.
 #
 # *50 minutes · you need notebooks 07 and 08.* Afterwards you can sort a translator's errors,
 # compute BLEU by hand, and read training curves.
@@ -39,7 +39,8 @@ if "google.colab" in sys.modules:
 # ## The model
 #
 # Every part of the drawing takes part. The model has three layers on either side and a width of
-# 256, where the paper's base model has six and 512.
+# 256, where the paper's base model has six and 512. (By our count that one has 63 million
+# parameters. Table 3 says 65; [notebook 06b](06b_the_whole_transformer.ipynb) looks for the rest.)
 
 # %%
 # %matplotlib inline
@@ -120,8 +121,9 @@ assert translated["The nurse said he was tired."].text.endswith("cansada.")
 # %% [markdown]
 # There are four kinds of mistakes:
 #
-# - **Unknown words**: *photosynthesis*, *wireless*, *keyboard*, *hiring*. The model has no piece
-#   for them, so it reads small pieces that it has seldom seen together.
+# - **Unknown words**: *photosynthesis*, *wireless*, *keyboard*, *hiring*. The training text has
+#   them a few times at most. So the model has no piece for them, and reads small pieces that it has
+#   seldom seen together.
 # - **The wrong one of two meanings**, or an idiom taken literally: *bank*, *went out*, *dismissed*,
 #   *kicked the bucket*. The model knows every word, but does not use the rest of the sentence, or
 #   knows too little of the world, to choose the meaning. The nurse is a special case: Spanish must
@@ -191,10 +193,10 @@ figure
 
 # %% [markdown]
 # It knows only in part. Four scores are clearly below those of all good translations: those of the
-# three texts of a different kind, and that of photosynthesis. But the translations about the lights
-# and the judge are hardly less probable than *se quedó sin*, and those about the bank, the bucket
-# and the nurse are as probable as most good translations. A score warns of text unlike the training
-# text; it does not warn of a meaning that was missed.
+# three texts of a different kind, and that of photosynthesis. But the translations about the cat,
+# the judge and the lights are hardly less probable than *se quedó sin*, and those about the bank,
+# the nurse and the bucket lie among the good ones. A score warns of text unlike the training text;
+# it does not warn of a meaning that was missed.
 #
 # ## Your sentence
 #
@@ -358,14 +360,18 @@ assert history["loss"][-1] < history["val_loss"][-1]
 # The curves show four things:
 #
 # - The validation loss falls by less than half as much as the training loss, and now and then it
-#   rises a little. (The mean of the last eight checkpoints is better than any of them.)
+#   rises a little. (The included model is the mean of the last eight checkpoints. The paper
+#   averages its last ones, too: section 6.1.)
 # - The training loss ends below the validation loss, although it is measured with dropout: the
 #   model fits its own sentences better than those it has not seen. (Many of its own were joined or
 #   mistyped for the training, so the two texts are not quite comparable.)
-# - At first the training loss is higher than the validation loss: dropout makes more difference
-#   then, and the training loss is a mean over the 500 updates before.
+# - At first the training loss is higher than the validation loss: it is a mean over the 500
+#   updates before, in which it fell fast, and it is measured with dropout.
 # - The learning rate, on the right, rises for 1,000 updates and then falls with the root of their
 #   number; the losses fall fastest while it is high.
+#
+# The panel in the middle has a single point: BLEU on the validation text was measured only after
+# the last update.
 #
 # The **perplexity** is $e$ to the mean negative log-probability of the right pieces, without label
 # smoothing. Suppose that a model always shares its probability equally among P pieces, one of which
@@ -479,8 +485,9 @@ figure
 # %% [markdown]
 # ## Your turn
 #
-# *He sat on the bank of the river* comes out with the wrong *bank*. Find a sentence about a river
-# bank that comes out right, and one about money that comes out wrong.
+# *The lights went out* comes out as *Las luces salieron*: they left, where *se apagaron* would be
+# right. Change the words around it until it comes out right. Then take a word with two meanings,
+# such as *watch*, *match* or *bat*: does the model tell them apart?
 
 # %% tags=["your-turn"]
 # Your code here

@@ -181,7 +181,7 @@ kit = ServedKit(folder)
 kit.start()  # loads the versions that models.config names, and runs the warm-up requests
 server = ModelServer(kit, read_batching_config(folder))
 for number, (state, _) in kit.states("demo_en_de").items():
-    print(f"version {number}: {state}, labels {[*kit.labels]}")
+    print(f"version {number}: {state}, labels {sorted(kit.labels)}")
 
 # %% [markdown]
 # ## Ask the server
@@ -335,11 +335,11 @@ axes.legend(frameon=False)
 figure
 
 # %% [markdown]
-# A large batch costs far less than its texts one by one. Two texts together may take longer than
-# one after the other. There is a separate, simpler graph for a single text, and a batch waits for
-# its longest text. So a busy server gains by waiting: it collects requests for a few milliseconds,
-# as `batching.config` says, and answers them together. A single request then waits, too, which
-# explains part of the distance between the two lines.
+# A large batch costs far less than its texts one by one. Two texts together save little here, and
+# elsewhere may even take longer than one after the other: there is a separate, simpler graph for a
+# single text, and a batch waits for its longest text. So a busy server gains by waiting: it
+# collects requests for a few milliseconds, as `batching.config` says, and answers them together. A
+# single request then waits, too, which explains part of the distance between the two lines.
 
 # %% [markdown]
 # ## In three lines

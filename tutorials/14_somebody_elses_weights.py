@@ -65,7 +65,8 @@ import aiayn_keras as ak
 # In this format a model is a folder. Notebooks download nothing, so we make one: **this folder
 # stands in for a downloaded one. It is the included English–Spanish model, written in Marian's
 # format by this package's own export.** For a real one you would give its address,
-# `from_preset("hf://Helsinki-NLP/opus-mt-en-es")`; the rest of this notebook would be the same.
+# `from_preset("hf://Helsinki-NLP/opus-mt-en-es")`. It would be read by the same steps, but only
+# here do we have the original to compare with.
 
 # %%
 ours = ak.TransformerSeq2SeqLM.from_preset("../saved_models/tatoeba_en_es_keras")
@@ -223,7 +224,7 @@ print(f"transposed once more: shape {query.T.shape}, equal: {np.array_equal(quer
 
 # %% [markdown]
 # Neither, since name and shape fit. A translation may not show the mistake either: if one matrix in
-# nine attentions is wrong, easy sentences are translated as before (exercise 2). Only the numbers
+# nine attentions is wrong, easy sentences are still translated well (exercise 2). Only the numbers
 # reveal it. So we do not stop at names and shapes, but compute.
 #
 # ## The order of the sines
@@ -481,10 +482,11 @@ axes.legend(frameon=False)
 figure
 
 # %% [markdown]
-# The low bits of the fraction are below the rounding of float32; each higher one moves the logits
-# twice as far. Flipping any of the bits 26 to 29 makes the number nearly 0, as if it had been left
-# out. Flipping bit 30 makes it −5.6 · 10³⁶. That is a finite number, so the converter accepts it,
-# but the logits become NaN ("not a number"), and the picture can only show that word.
+# The low bits of the fraction are lost in the rounding of float32 (a change of 0 is drawn at 10⁻⁷);
+# from about bit 13 on, each moves the logits twice as far as the one before. Flipping any of the
+# bits 26 to 29 makes the number nearly 0, as if it had been left out. Flipping bit 30 makes it −5.6
+# · 10³⁶. That is a finite number, so the converter accepts it, but the logits become NaN ("not a
+# number"), and the picture can only show that word.
 
 # %% [markdown]
 # ## In three lines

@@ -563,7 +563,7 @@ plot_tree_pair(
 #
 # Add a rule to `RULES`, such as `"PP-at": ["IN-at NP", "IN-at NP PP-at"]` for *near the cat behind
 # the hat*, and train again. Or parse a sentence of your own from the words in `WORDS`, and draw its
-# tree.
+# tree with `plot_tree_pair(tree, tree)`.
 
 # %% tags=["your-turn"]
 # Your code here

@@ -116,9 +116,8 @@ print(f"{'forward, one row':26}{row / 1e9:6.2f} GFLOPs")
 # %%
 SMALL = {"N": 2, "D": 32, "F": 48, "V": 97}
 B, S, T = 3, 11, 7
-backbone = ak.TransformerBackbone(
-    SMALL["V"], num_layers=2, num_heads=4, hidden_dim=32, intermediate_dim=48, dropout=0.0
-)
+sizes = {"num_layers": SMALL["N"], "hidden_dim": SMALL["D"], "intermediate_dim": SMALL["F"]}
+backbone = ak.TransformerBackbone(SMALL["V"], num_heads=4, **sizes, dropout=0.0)
 small, loss = ak.TransformerSeq2SeqLM(backbone), ak.LabelSmoothedCrossEntropy(0.1)
 inputs = ak.pack_token_ids(np.ones((B, S), "int32"), np.ones((B, T), "int32"))
 print("logits:", small(inputs, training=False).shape)
@@ -414,7 +413,8 @@ print(f"measured: {peak / 1e9:.0f} GFLOP/s a core in a product of 1,024 by 1,024
 
 # %%
 HERE = {"N": 2, "D": 128, "F": 512, "V": 1000}
-here = ak.TransformerSeq2SeqLM(ak.TransformerBackbone(1000, 2, 4, 128, 512))
+backbone = ak.TransformerBackbone(HERE["V"], HERE["N"], 4, HERE["D"], HERE["F"])
+here = ak.TransformerSeq2SeqLM(backbone)
 ids = np.ones((32, 32), "int32")
 batch = ak.pack_token_ids(ids, ids)
 here.compile(jit_compile=False)
@@ -441,7 +441,7 @@ def draw_roof(axes, chip):
         axes.plot(value, height, "o", color=COLORS[1])
         place, side = ((-5, 6), "right") if name == "feed-forward" else ((6, -12), "left")
         axes.annotate(name, (value, height), place, textcoords="offset points", ha=side, fontsize=8)
-    axes.set(xlabel="FLOPs for each byte moved", xlim=(0.1, 3e5), ylim=(0.05, 600))
+    axes.set(xlabel="FLOPs for each byte moved", xlim=(0.1, 3e5), ylim=(0.05, 3000))
     axes.set_ylabel("TFLOP/s that are possible")
 
 
@@ -502,9 +502,9 @@ figure
 # %% [markdown]
 # ## Your turn
 #
-# Change `BASE` to a model of your own and find the batch at which its feed-forward product reaches
-# the roof. Or add your GPU's published peak and bandwidth, and draw its roof beside that of the
-# v5e.
+# Choose a D and an F of your own, and find with `matrix` the batch at which the feed-forward
+# product reaches the roof. Or add your GPU's published peak and bandwidth, and draw its roof beside
+# that of the v5e.
 
 # %% tags=["your-turn"]
 # Your code here

@@ -38,8 +38,8 @@ if "google.colab" in sys.modules:
 # %% [markdown]
 # ## Where we are
 #
-# Blue marks the matrices that will get adapters: those that make queries and values, in every
-# attention layer.
+# Blue marks the step that makes queries, keys and values in every attention layer. The matrices for
+# queries and for values will get adapters.
 
 # %%
 # %matplotlib inline
@@ -49,7 +49,7 @@ from aiayn_keras.backend import run_one_operation_at_a_time
 from drawings import draw_architecture
 
 run_one_operation_at_a_time()  # faster for a model as small as ours
-draw_architecture("attention")
+draw_architecture("heads")
 
 # %%
 import json
@@ -373,8 +373,9 @@ plt.show()
 # %% [markdown]
 # ## Your turn
 #
-# Add a pattern of your own to `kitchen.py`, or write twenty pairs for a different domain. How many
-# updates does the model need to learn them, and what do they cost on general text?
+# Write twenty pairs for a domain of your own, as a `ParallelText(sources, targets)` of
+# `aiayn_keras.data`. Give them to `fine_tune`, and put them in place of `kitchen_test`, too. How
+# many updates does the model need to learn them, and what do they cost on general text?
 
 # %% tags=["your-turn"]
 # Your code here

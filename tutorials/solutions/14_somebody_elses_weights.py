@@ -82,7 +82,7 @@ assert right.text == "La niña está muy feliz hoy."
 assert (wrong.text, wrong.score) != (right.text, right.score)
 
 # %% [markdown]
-# Nothing complains, since the shape is the same. Even the translation of this easy sentence is the
-# same; only its score has changed, because eight other attentions and the residual connections
-# still work. Such a mistake makes translations worse, and later nobody can find the cause. That is
-# why a converter is tested by comparing numbers.
+# Nothing complains, since the shape is the same. Even the translation of this easy sentence is
+# still right: *la chica* is a girl, too, and the score has hardly changed, because eight other
+# attentions and the residual connections still work. Such a mistake makes translations worse, and
+# later nobody can find the cause. That is why a converter is tested by comparing numbers.

@@ -39,7 +39,7 @@ from aiayn_keras import layers
 
 # %% [markdown]
 # **1.** How many numbers does one block's cache keep for a text of 1,024 pieces at H = 32 heads of
-# K = 128, with 32, 8 and 1 heads of keys and values? What is the factor?
+# K = 128, with 32, 8 and 1 heads of keys and values? By what factor does sharing make it smaller?
 
 # %%
 numbers = {G: 2 * 1024 * G * 128 for G in (32, 8, 1)}  # keys and values

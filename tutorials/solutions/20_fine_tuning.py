@@ -80,9 +80,7 @@ general = ParallelText(*([f"g{i}" for i in range(5_000)] for _ in "st"), name="g
 mixed = mix_texts(kitchen, general, share=0.8, seed=1)
 kinds = [source[0] for source in mixed.sources]
 drawn = [source for source in mixed.sources if source.startswith("g")]
-print(
-    f"{kinds.count('k'):,} of the kitchen, {len(drawn):,} general, {len(set(drawn)):,} of them new"
-)
+print(f"{kinds.count('k'):,} of the kitchen, {len(drawn):,} general, {len(set(drawn)):,} different")
 assert (kinds.count("k"), len(drawn), len(set(drawn))) == (1_500, 6_000, 5_000)
 
 # %% [markdown]
