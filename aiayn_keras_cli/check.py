@@ -1,6 +1,7 @@
 """`aiayn-keras check`: faults of a parallel text, and a copy without them."""
 
 import contextlib
+import gzip
 import itertools
 import json
 from pathlib import Path
@@ -197,11 +198,13 @@ def _check_outputs(cleaned, listed, texts):
 
 
 def write_file(path, text):
-    """Writes a text file, and the folder that it is in."""
-    from aiayn_keras_light.files import write_text
+    """Writes a text file, packed if its name ends in .gz, and the folder that it is in."""
+    from aiayn_keras_light.files import atomic_path
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, text)
+    data = text.encode("utf-8")
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 
 def as_tsv(pairs):

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import shlex
 from pathlib import Path
 
 import click
@@ -61,10 +62,12 @@ def recipe(corpus, validation, test, source_language, target_language, output, n
     click.echo(describe_text(checked))
     if not checked.cleaned:
         raise ValueError(
-            f"{checked.name} has no pair without faults: see `aiayn-keras check "
-            f"{' '.join(corpus)}`."
+            f"{checked.name} has no pair without faults: see `{_check_command(corpus)}`."
         )
-    files, head = {}, [describe_text(checked), *_faults(checked, corpus, bool(validation))]
+    faults = _faults(checked, corpus, bool(validation))
+    for line in faults:
+        click.echo(line)
+    files, head = {}, [describe_text(checked), *faults]
     if validation:
         section = {"train": list(corpus), "validation": list(validation)}
         section |= {"test": list(test)} if test else {}
@@ -86,7 +89,8 @@ def recipe(corpus, validation, test, source_language, target_language, output, n
         write_file(path, as_tsv(some))
     comments = _comments(loaded, facts, hours)
     write_file(output, commented_yaml(fields, comments, head))
-    click.echo(f"{output} is written. Edit it, and then: aiayn-keras train {output}")
+    command = f"aiayn-keras train {shlex.quote(str(output))}"
+    click.echo(f"{output} is written. Edit it, and then: {command}")
 
 
 def _divided(pairs, output):
@@ -112,12 +116,16 @@ def _divided(pairs, output):
     return files
 
 
+def _check_command(corpus):
+    return f"aiayn-keras check {shlex.join(corpus)}"
+
+
 def _faults(checked, corpus, is_left_as_it_is):
     """Lines about the faults of the text."""
     counts = ", ".join(f"{kind} {count:,}" for kind, count in checked.counts().items())
     if not counts:
         return ["`aiayn-keras check` finds no faults in it."]
-    command = f"aiayn-keras check {' '.join(corpus)}"
+    command = _check_command(corpus)
     if is_left_as_it_is:
         return [f"Faults: {counts}.", f"See `{command}`; with --clean it writes a cleaned copy."]
     return [f"Faults, which are left out or mended here: {counts}.", f"See `{command}`."]

@@ -123,6 +123,11 @@ _PACKERS = {
     b"\xfd7zXZ\0": ("xz", "unpack it, for example with `unxz`"),
     b"\x28\xb5\x2f\xfd": ("zstd", "unpack it, for example with `unzstd`"),
     b"PK\x03\x04": ("zip, as tables and documents of office programs are", "export it as text"),
+    b"PAR1": (
+        "Parquet",
+        "write `source<TAB>target` lines of its columns, or give it to `aiayn-keras prepare` under "
+        "a name that ends in .parquet",
+    ),
 }
 """How a file begins that a program has packed: the program's name, and what to do."""
 

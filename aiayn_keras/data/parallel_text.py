@@ -15,6 +15,12 @@ from aiayn_keras.common.bad_lines import (
     split_columns,
     stream_lines_and_bad,
 )
+from aiayn_keras.data.text_layout import (
+    check_columns,
+    check_line_ends,
+    check_one_column,
+    check_quotes,
+)
 from aiayn_keras_light.text_files import (
     MAX_LINE_BYTES,
     MAX_LINES,
@@ -23,7 +29,6 @@ from aiayn_keras_light.text_files import (
     stream_lines,
 )
 
-_LINES_TO_LOOK_AT = 100
 _NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD")
 
 
@@ -169,8 +174,8 @@ def read_pairs_and_bad_lines(
 
     Raises:
         CorpusError: If the corpus is empty or has more than `max_lines` lines, if the two files
-            have different numbers of lines or every line of one has a tab, if the first column of
-            three has no letters, or for a damaged gzip file.
+            have different numbers of lines or every line of one has a tab, if the columns of one
+            file are not a text's or are quoted as in CSV, or for a damaged gzip file.
         OSError: If a file is missing or not a regular file.
         ValueError: If `normalization` is unknown.
     """
@@ -198,76 +203,14 @@ def read_pairs_and_bad_lines(
         raise CorpusError(f"{source_path}: the corpus is empty.")
     text = ParallelText(sources, targets, name=pathlib.Path(source_path).name)
     if target_path is None:
-        check_columns(source_path, text.sources, stream_lines_and_bad(source_path, max_line_bytes))
+        sides = text.sources, text.targets
+        check_columns(source_path, sides, stream_lines_and_bad(source_path, max_line_bytes))
+        check_quotes(source_path, sides)
     else:
         check_one_column(paths, (text.sources, text.targets))
     if number == 1:
         check_line_ends(paths, text)
     return ReadPairs(text, tuple(lines), bad, number)
-
-
-def check_columns(path, sources, lines):
-    """Refuses a tab-separated file whose pairs stand behind a column of numbers.
-
-    Args:
-        path: Its path or address.
-        sources: Sequence of what its first column holds.
-        lines: Iterator over its lines, strings and `BadLine`s, which is read as far as it is
-            needed.
-
-    Raises:
-        CorpusError: If the first column has no letters, and the third has.
-    """
-    if any(any(map(str.isalpha, source)) for source in sources):
-        return
-    first = itertools.islice(lines, _LINES_TO_LOOK_AT)
-    rows = [line.split("\t") for line in first if not isinstance(line, BadLine)]
-    if rows and all(len(row) > 2 and any(map(str.isalpha, row[2])) for row in rows):
-        raise CorpusError(
-            f"{path}: expected `source<TAB>target`, but the first column has no letters, and the "
-            "third has. Take out the others, for example with `cut -f2,3`."
-        )
-
-
-def check_one_column(paths, sides):
-    """Refuses tab-separated files that are given as the two sides of one text.
-
-    Args:
-        paths: Paths or addresses of two files.
-        sides: Their lines, each a sequence of strings.
-
-    Raises:
-        CorpusError: If every line of a file has a tab.
-    """
-    for path, lines in zip(paths, sides, strict=True):
-        if lines and all("\t" in line for line in lines):
-            raise CorpusError(
-                f"{path}: every line has a tab, as in a file of `source<TAB>target`, but of two "
-                "files each must hold one language. Give such a file alone (join several with "
-                "`cat`), or take out a column, for example with `cut -f1`."
-            )
-
-
-def check_line_ends(paths, pairs):
-    """Refuses files of one line whose carriage returns are meant to end lines, as on old Macs.
-
-    Excel writes such files as "Text (Macintosh)".
-
-    Args:
-        paths: Paths or addresses of one file of pairs, or of two files.
-        pairs: The only pair of each such file, or of several ones.
-
-    Raises:
-        CorpusError: If there are carriage returns in every pair.
-    """
-    if not all(any("\r" in side for side in pair) for pair in pairs):
-        return
-    for path, sides in zip(paths, zip(*pairs, strict=True), strict=False):
-        if len(paths) == 1 or any("\r" in side for side in sides):
-            raise CorpusError(
-                f"{path}: only a line feed ends a line, and this file has carriage returns. "
-                r"Convert it, for example with `tr '\r' '\n'`."
-            )
 
 
 def _check_normalization(normalization):

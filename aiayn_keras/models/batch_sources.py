@@ -262,10 +262,12 @@ def _as_rows(values):
     """
     if hasattr(values, "numpy"):  # a tensor of TensorFlow, on every backend
         values = values.numpy()
-    is_text = isinstance(values, (list, tuple)) and values and isinstance(values[0], (str, bytes))
-    # No array of strings of a fixed width, which would lose U+0000 at their ends and take the
-    # longest text's memory for each.
-    rows = np.array(values, dtype=object) if is_text else np.asarray(values)
+    # No array of strings of a fixed width, which would lose U+0000 at their ends, take the longest
+    # text's memory for each, and hold a NaN before the first text as "nan".
+    if isinstance(values, (list, tuple)) and any(isinstance(each, (str, bytes)) for each in values):
+        rows = np.array(values, dtype=object)
+    else:
+        rows = np.asarray(values)
     if not rows.ndim or (rows.ndim > 1 and rows.dtype.kind in _KINDS_OF_TEXT):
         raise ValueError(
             "Texts must be lists or arrays of strings. Received: "

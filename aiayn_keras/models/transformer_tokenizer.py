@@ -24,6 +24,7 @@ from aiayn_keras.models.vocabulary_changes import add_byte_pieces, split_digits
 from aiayn_keras_light.checks import check_integer
 from aiayn_keras_light.files import read_bytes
 from aiayn_keras_light.piece_tokenizer import SPECIAL_PIECES, PieceTokenizer
+from aiayn_keras_light.text_files import stream_lines
 
 MAX_VOCABULARY_BYTES = 1 << 26
 """Maximum size of a SentencePiece model; one with 256,000 pieces has 4 MB."""
@@ -260,7 +261,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
         Args:
             texts: A path, a list of paths, or an iterable of sentences. A list of strings is taken
-                as sentences; paths are `pathlib.Path`s.
+                as sentences; paths are `pathlib.Path`s. Files are UTF-8, plain or `.gz`.
             vocabulary_size: Number of tokens, the four special ones included.
             model_type: `"bpe"` (https://arxiv.org/abs/1508.07909) or `"unigram"`
                 (https://arxiv.org/abs/1804.10959).
@@ -409,8 +410,7 @@ def _sentences(texts):
         texts = [Path(texts)]
     for number, text in enumerate(texts):
         if isinstance(text, Path):
-            with text.open(encoding="utf-8", newline="\n") as file:
-                yield from (line.rstrip("\r\n") for line in file)
+            yield from stream_lines(text)
         elif isinstance(text, (str, bytes)):
             yield text
         else:

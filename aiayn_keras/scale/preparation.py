@@ -16,7 +16,6 @@ from aiayn_keras.common.file_addresses import (
     whole_file,
 )
 from aiayn_keras.data import CorpusError, write_shards
-from aiayn_keras.data.parallel_text import check_columns, check_line_ends, check_one_column
 from aiayn_keras.data.shard_folders import (
     ENDINGS,
     MAX_PAIRS_PER_SHARD,
@@ -24,6 +23,12 @@ from aiayn_keras.data.shard_folders import (
     index_text,
     split_into_shards,
     write_shard,
+)
+from aiayn_keras.data.text_layout import (
+    check_columns,
+    check_line_ends,
+    check_one_column,
+    check_quotes,
 )
 from aiayn_keras.data.token_pairs import processors_of
 from aiayn_keras.data.token_shards import INDEX, MAX_TOKENIZER_BYTES, TOKENIZER, Shard, facts_of
@@ -198,7 +203,8 @@ def _check_layout(parts, pairs):
     if len(addresses) == 2:
         check_one_column(addresses, columns)
     elif not is_parquet(addresses[0]):
-        check_columns(addresses[0], columns[0], read_lines(parts[0]))
+        check_columns(addresses[0], columns, read_lines(parts[0]))
+        check_quotes(addresses[0], columns)
     if len(pairs) <= len(parts):
         check_line_ends(addresses, pairs)
 

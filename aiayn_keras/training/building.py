@@ -78,7 +78,8 @@ def read_sizes(recipe):
         return section.options
     folder = Path(section.initial)
     reason = None if (folder / "task.json").is_file() else "it has no task.json"
-    reason = reason if folder.is_dir() else "it does not exist"
+    if not folder.is_dir():
+        reason = "it is a file" if folder.exists() else "it does not exist"
     if reason:
         raise FileNotFoundError(
             f"`model.initial`: {folder} is not a model folder: {reason}. `aiayn-keras train` and "

@@ -217,17 +217,23 @@ def commented_yaml(fields, comments, head):
         a:
           b: 1  # one
     """
-    lines = [f"# {line}" for line in head]
+    lines = [f"# {part}" for line in head for part in line.splitlines()]
     for section, values in fields.items():
         lines.append(f"{section}:")
         for name, value in values.items():
-            written = yaml.safe_dump(
-                {name: value}, default_flow_style=True, allow_unicode=True, width=math.inf
-            )
-            written = written.strip()[1:-1]  # without the braces
+            written = _in_one_line({name: value})[1:-1]  # without the braces
             comment = comments.get(f"{section}.{name}")
             lines.append(f"  {written}" + (f"  # {comment}" if comment else ""))
     return "".join(f"{line}\n" for line in lines)
+
+
+def _in_one_line(value):
+    options = {"default_flow_style": True, "allow_unicode": True, "width": math.inf}
+    written = yaml.safe_dump(value, **options).strip()
+    if "\n" not in written:
+        return written
+    # Only double quotation marks write the line breaks in a name of a file as escapes.
+    return yaml.safe_dump(value, **options, default_style='"').strip()
 
 
 def measure_hours(recipe, facts, tokens):

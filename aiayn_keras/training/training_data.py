@@ -409,9 +409,9 @@ def tokenize_pairs(text, tokenizer, recipe, max_sequence_length, sampled=False):
     sides = tokenizer(list(text.sources)), tokenizer.of_targets()(list(text.targets))
     kept, report = filter_pairs(*([len(ids) for ids in side] for side in sides), **limits)
     logger.info("%s: %s", text.name, report)
+    check_known(text.name, sides, tokenizer)  # unknown bytes make a side long
     if not report.kept:
         raise CorpusError(f"{text.name}: no pair is within the limits of `batches`: {report}.")
-    check_known(text.name, sides, tokenizer)
     alpha = recipe.tokenizer.sampling_alpha
     if not sampled or alpha is None:
         return TokenPairs(*(list(itertools.compress(side, kept)) for side in sides))

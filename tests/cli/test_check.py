@@ -1,3 +1,4 @@
+import gzip
 import json
 
 import pytest
@@ -50,6 +51,14 @@ def test_findings_are_listed_as_json(corpus, tmp_path):
     rows = [json.loads(line) for line in (tmp_path / "f.jsonl").read_text("utf-8").splitlines()]
     assert rows == facts["findings"]
     assert [row["line"] for row in rows] == [5, 6]
+
+
+def test_a_copy_whose_name_ends_in_gz_is_packed(corpus, tmp_path):
+    """It was written plain, and no command could read it."""
+    assert run("check", corpus, "--clean", tmp_path / "c.tsv.gz").exit_code == 0
+    assert run("check", corpus, "--clean", tmp_path / "c.tsv").exit_code == 0
+    plain = (tmp_path / "c.tsv").read_bytes()
+    assert gzip.decompress((tmp_path / "c.tsv.gz").read_bytes()) == plain
 
 
 def test_two_files_are_checked_and_cleaned_as_two(tmp_path):

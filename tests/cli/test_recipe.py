@@ -45,6 +45,20 @@ def test_given_files_stay_as_they_are(corpus, tmp_path):
     assert len(list(tmp_path.rglob("*.tsv"))) == 2
 
 
+def test_names_of_files_are_quoted_and_faults_shown(corpus, tmp_path):
+    """A name with a line break made a recipe that was no YAML; lines left out were not counted."""
+    name = "a\nb c.tsv"
+    (tmp_path / name).write_bytes(corpus.read_bytes() + "\nOlé\tOlé\n".encode("latin-1"))
+    (tmp_path / "v.tsv").write_text("A cat sleeps.\tEine Katze schläft.\n", "utf-8")
+    result = run("recipe", name, "--validation", "v.tsv", "--output", "my own.yaml", "--no-timing")
+    assert result.exit_code == 0, result.output
+    assert "Faults: unreadable 3, duplicate 1" in result.output
+    assert "See `aiayn-keras check 'a" in result.output
+    assert "then: aiayn-keras train 'my own.yaml'" in result.output
+    section = load_recipe(tmp_path / "my own.yaml").corpus
+    assert (section.train, section.bad_lines) == ((name,), "skip")
+
+
 def test_nothing_is_overwritten(corpus, tmp_path):
     (tmp_path / "corpus.test.tsv").write_text("mine")
     assert_one_clear_line(run("recipe", corpus, "--no-timing"), "corpus.test.tsv exists already")

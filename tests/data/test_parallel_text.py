@@ -92,6 +92,51 @@ def test_numbers_of_lines_are_no_sources(tmp_path):
     assert list(read_parallel(path)) == [("1", "uno"), ("2", "dos")]
 
 
+@pytest.mark.parametrize(
+    ("heading", "row", "message"),
+    [
+        ("", "{0}\tGo {0}.\t9{0}\tVe {0}.", "first column has no letters.*`cut -f2,4`"),
+        ("id\ten\tes\n", "{0}\tGo {0}.\tVe {0}.", "first column has no letters.*`cut -f2,3`"),
+        ("", "Go {0}.\t0.{0}\tVe {0}.", "second column has no letters.*`cut -f1,3`"),
+        ("", "en\tGo {0}.\tes\tVe {0}.", "first column is always 'en'.*`cut -f2,4`"),
+        ("", "http://a.b/{0}\thttp://c.d/{0}\tGo.{0}\tVe.{0}", "first.*addresses.*`cut -f3,4`"),
+    ],
+    ids=["Tatoeba", "headings", "score", "languages", "ParaCrawl"],
+)
+def test_columns_before_and_between_the_sentences_are_no_sides(tmp_path, heading, row, message):
+    """They were read as pairs, such as of the number of a sentence and the sentence."""
+    rows = "".join(row.format(number) + "\n" for number in range(20))
+    path = write(tmp_path / "a.tsv", heading + rows)
+    with pytest.raises(CorpusError, match=message):
+        read_parallel(path)
+
+
+@pytest.mark.parametrize(
+    "row", ["{0}\tnumber {0}", "{0}\tnumber {0}\tCC", "Yes.\tSí {0}.\t0.{0}", "a\tb {0}\tc\td"]
+)
+def test_columns_that_may_be_meant_are_read(tmp_path, row):
+    path = write(tmp_path / "a.tsv", "".join(row.format(number) + "\n" for number in range(20)))
+    assert len(read_parallel(path)) == 20
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ['"He said ""go"", then."\tDijo eso'],
+        ['"one"\t"uno"'] * 9,
+        ['"Yes, he did."\tSí'] * 9 + ['No\t"No, él no."'] * 3,
+    ],
+    ids=["pandas", "every cell", "Excel"],
+)
+def test_cells_quoted_as_in_csv_are_refused(tmp_path, rows):
+    """A model learned to write the quotation marks around its translations."""
+    path = write(tmp_path / "a.tsv", "".join(f"{row}\n" for row in rows))
+    with pytest.raises(CorpusError, match=r"a\.tsv: \d+ of \d+ cells are in quotation marks.*csv"):
+        read_parallel(path)
+    write(path, '"One," he said.\tUno, dijo.\n' + "".join(f"{row}\n" for row in rows))
+    assert len(read_parallel(path)) == len(rows) + 1
+
+
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_file_of_pairs_is_no_side_of_a_text(tmp_path, place):
     """Two such files were read as sentences that hold both languages."""

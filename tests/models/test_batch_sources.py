@@ -40,6 +40,14 @@ def test_what_is_no_string_is_refused_by_its_number(kind, wrong):
         batches_of(data)
 
 
+@pytest.mark.parametrize("wrong", [float("nan"), 3, True, ["a"]], ids=str)
+def test_what_is_no_string_is_refused_before_all_strings(wrong):
+    """NumPy writes a list of a number and strings as strings: "nan" was a word to learn."""
+    for data in ((GERMAN, [wrong, "a red bus"], None), iter([([wrong, "a red bus"], GERMAN)])):
+        with pytest.raises(ValueError, match=r"must be strings. Received: text 0 is "):
+            batches_of(data)
+
+
 @pytest.mark.parametrize(
     "data",
     [

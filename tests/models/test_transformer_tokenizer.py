@@ -1,4 +1,5 @@
 import base64
+import gzip
 import io
 from pathlib import Path
 
@@ -124,6 +125,17 @@ def test_a_missing_text_is_refused(missing):
     for texts in ({"texts": ["a", missing]}, {"texts": ["a"], "target_texts": ["b", missing]}):
         with pytest.raises(ValueError, match=rf"Texts must be strings.*text 1 is {missing}\.$"):
             TransformerTokenizer.train(**texts, vocabulary_size=32)
+
+
+def test_files_are_read_like_those_of_a_corpus(tmp_path):
+    """A `.gz` file ended in a UnicodeDecodeError that named no file."""
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"\xef\xbb\xbfa red house\r\na red bus\r\n"))
+    of_list = TransformerTokenizer.train(["a red house", "a red bus"], 32)
+    of_file = TransformerTokenizer.train(tmp_path / "a.gz", 32)
+    assert of_file.get_vocabulary() == of_list.get_vocabulary()
+    (tmp_path / "a.txt").write_bytes("a\nolé\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"a\.txt, line 2: not valid UTF-8 \(byte 0xe9\)"):
+        TransformerTokenizer.train(tmp_path / "a.txt", 32)
 
 
 def test_a_missing_file_is_refused(tmp_path):

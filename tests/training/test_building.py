@@ -1,11 +1,12 @@
 import keras
 import pytest
 
+from aiayn_keras.data import ParallelText
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.scale.preparation import prepare
 from aiayn_keras.training import RecipeError, load_recipe, train
 from aiayn_keras.training.building import build_model, read_initial, read_sizes
-from aiayn_keras.training.training_data import check_known
+from aiayn_keras.training.training_data import check_known, tokenize_pairs
 from tests.helpers import assert_close
 from tests.training.fine_tuning import (
     RANK,
@@ -112,7 +113,9 @@ def test_depths_that_are_not_the_model_s_are_refused(deep, settings, message):
 
 
 def test_a_folder_without_a_model_is_named(initial, tmp_path):
-    for folder, reason in ((tmp_path / "nowhere", "does not exist"), (tmp_path, "no task.json")):
+    (tmp_path / "file").touch()
+    wrong = {"nowhere": "it does not exist", ".": "it has no task.json", "file": "it is a file"}
+    for folder, reason in ((tmp_path / name, reason) for name, reason in wrong.items()):
         with pytest.raises(FileNotFoundError, match=f"`model.initial`: {folder} is .*{reason}"):
             train(recipe_from(initial, f"model.initial={folder}"), tmp_path / "run")
 
@@ -167,6 +170,14 @@ def test_text_in_unknown_bytes_is_of_another_script(initial):
     tokenizer = read_initial(recipe_from(initial, "tokenizer.byte_fallback=true")).tokenizer
     with pytest.raises(ValueError, match=r"x: \d+% of the source side's wordpieces are un"):
         check_known("x", (tokenizer(["Владимир"]), [[5, 6]]), tokenizer)
+
+
+def test_text_in_unknown_bytes_is_no_text_of_odd_lengths(initial):
+    """The error said that no pair is within the limits of `batches`."""
+    recipe = recipe_from(initial, "tokenizer.byte_fallback=true")
+    text = ParallelText(["The girl is happy."], ["Девочка счастлива, и мальчик."], "x.tsv")
+    with pytest.raises(ValueError, match=r"x\.tsv: \d+% of the target side's wordpieces are un"):
+        tokenize_pairs(text, read_initial(recipe).tokenizer, recipe, 256)
 
 
 def test_a_few_unknown_wordpieces_are_counted(initial, tmp_path, caplog):
