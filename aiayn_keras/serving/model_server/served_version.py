@@ -1,5 +1,6 @@
 """One version of a kit: its SavedModel, loaded, warmed up and asked."""
 
+import contextlib
 import threading
 
 from aiayn_keras.common.kit_files import run_warmup
@@ -50,7 +51,7 @@ class ServedVersion:
         check_checksums(folder)
         if not trust:
             check_kit_graph(folder)
-        with _LOADING:
+        with _LOADING, _no_gradients():
             self._module = tf.saved_model.load(str(folder))
         saved = saved_model_pb2.SavedModel()
         saved.ParseFromString((folder / "saved_model.pb").read_bytes())
@@ -102,6 +103,24 @@ class ServedVersion:
         except (TypeError, ValueError) as error:
             raise invalid(str(error)) from error
         return {name: value.numpy() for name, value in outputs.items()}
+
+
+@contextlib.contextmanager
+def _no_gradients():
+    """Has TensorFlow forget the custom gradients of a SavedModel that the block loads.
+
+    Its registry would keep them, and with them all functions of the graph, until the process ends.
+    A server differentiates nothing.
+    """
+    from tensorflow.python.framework import ops
+
+    registered = ops.gradient_registry._registry  # TensorFlow has no public way to take one out
+    before = {*registered}
+    try:
+        yield
+    finally:
+        for name in registered.keys() - before:
+            del registered[name]
 
 
 def _message(error):

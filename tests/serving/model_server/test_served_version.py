@@ -2,6 +2,7 @@
 those of the server, in `tests/serving`.
 """
 
+import gc
 import shutil
 
 import pytest
@@ -59,3 +60,19 @@ def test_a_kit_without_recorded_requests_is_served_cold(kit, tmp_path):
     version = NotingVersion(folder)
     version.warm_up()
     assert version.noted == []
+
+
+def test_an_unloaded_version_leaves_no_functions_behind(kit):
+    from tensorflow.python.eager import context
+
+    def count_functions():
+        gc.collect()
+        return len(context.context().list_function_names())
+
+    counts = []
+    for _ in range(2):  # the first time, TensorFlow also makes functions of its own
+        version = ServedVersion(kit / "1")
+        assert count_functions() > 10
+        del version
+        counts.append(count_functions())
+    assert counts[1] == counts[0]
