@@ -47,7 +47,6 @@ export function join(parts, translations) {
 const isSpaced = (left, right) => ![[...left].at(-1) ?? " ", [...right].at(0) ?? " "].some((character) => WITHOUT_SPACES.test(character));
 
 function* segments(text) {
-  if (!Intl.Segmenter) return yield text; // Firefox before version 125
   for (const line of text.split(/(?<=[\n\r\u2028\u2029])/u)) {
     for (const { segment } of new Intl.Segmenter("en", { granularity: "sentence" }).segment(line)) yield segment;
   }
