@@ -68,9 +68,11 @@ def serve_api(folder, host, port, grpc_port, poll, trust):
 
 @contextlib.contextmanager
 def _interruption():
-    """Gives an event that SIGINT (Ctrl-C) and SIGTERM set."""
+    """Gives an event that SIGINT (Ctrl-C), SIGTERM and SIGHUP (the terminal is closed) set."""
     is_over = threading.Event()
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under `nohup`
+        numbers.append(signal.SIGHUP)
     before = [signal.signal(number, lambda *_: is_over.set()) for number in numbers]
     try:
         yield is_over

@@ -6,11 +6,13 @@ folder is refused.
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import os
 import shutil
 import stat
 import tempfile
+import time
 from pathlib import Path, PurePosixPath
 
 CHECKSUMS = "SHA256SUMS"
@@ -21,6 +23,11 @@ _NO_SPACE, _BYTES_OF_A_FULL_DISK = "No space left on device", 1 << 16
 
 WRITING = ".writing-"
 """Prefix of temporary folders, which a killed process leaves behind."""
+_LEFT_SECONDS = 86_400
+"""Age from which a temporary folder that nobody has locked is taken for one that was left behind.
+
+Not less, since on a network drive the locks of other machines may not be seen.
+"""
 
 
 _CACHE_VARIABLE = "AIAYN_KERAS_CACHE"
@@ -80,6 +87,8 @@ def check_is_utf8(path):
 def new_folder(path):
     """Provides a temporary folder, which is moved to `path` if the block ends without an error.
 
+    Temporary folders beside `path` that killed processes left behind a day ago are deleted.
+
     Args:
         path: Folder to create, along with any missing parent folders. After an error, parents that
             were created are gone again unless something else is in them.
@@ -93,6 +102,7 @@ def new_folder(path):
     path = Path(path)
     check_is_new(path)
     with _parents_of(path), writing_folder(path.parent) as parent:
+        _delete_leftovers(path.parent)
         folder = parent / path.name
         folder.mkdir()
         yield folder
@@ -122,6 +132,30 @@ def _parents_of(path):
 
 
 @contextlib.contextmanager
+def _locked(folder):
+    """Locks a folder until the block or the process ends, where the file system has locks."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _delete_leftovers(parent):
+    """Deletes old temporary folders in a folder that no process has locked."""
+    for folder in parent.glob(f"{WRITING}*"):
+        # It is locked, no folder of this user's, or another process deletes it.
+        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            stack.callback(os.close, descriptor)
+            if time.time() - os.fstat(descriptor).st_mtime > _LEFT_SECONDS:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
 def writing_folder(parent):
     """Provides a temporary folder inside `parent`, which is deleted after the block.
 
@@ -129,7 +163,7 @@ def writing_folder(parent):
         OSError: If the disk is full, or allows no file of this size; it names `parent`, unlike the
             errors of many libraries.
     """
-    with tempfile.TemporaryDirectory(prefix=WRITING, dir=parent) as folder:
+    with tempfile.TemporaryDirectory(prefix=WRITING, dir=parent) as folder, _locked(folder):
         try:
             yield Path(folder)
         except Exception as error:

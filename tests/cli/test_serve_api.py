@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from aiayn_keras.serving import GrpcClient, RestClient, ServingError
+from aiayn_keras_cli.serve_api import _interruption
 from tests.cli.command import assert_one_clear_line, run, start
 
 pytest.importorskip("tensorflow_serving")
@@ -91,6 +92,19 @@ def test_no_request_fails_while_versions_are_released_and_taken_back(tmp_path):
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize("is_ignored", [False, True])  # True: by `nohup`
+def test_a_closed_terminal_ends_the_server_as_ctrl_c_does_unless_it_is_ignored(is_ignored):
+    outside = signal.SIG_IGN if is_ignored else lambda *_: None
+    before = signal.signal(signal.SIGHUP, outside)
+    try:
+        with _interruption() as is_over:
+            signal.raise_signal(signal.SIGHUP)
+            assert is_over.is_set() != is_ignored
+        assert signal.getsignal(signal.SIGHUP) == outside
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.slow

@@ -62,6 +62,22 @@ def test_a_folder_appears_whole(tmp_path):
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_a_new_folder_takes_the_place_of_what_killed_processes_left(tmp_path):
+    left, young, link = (tmp_path / f".writing-{name}" for name in ("left", "young", "link"))
+    (left / "1" / "variables").mkdir(parents=True)
+    (left / "1" / "variables" / "data").write_text("half")
+    young.mkdir()
+    link.symlink_to(young)
+    with new_folder(tmp_path / "slow"):  # of another process, which has written for two days
+        (slow,) = {*tmp_path.glob(".writing-*")} - {left, young, link}
+        for old in (left, slow):
+            os.utime(old, (0, 0))
+        with new_folder(tmp_path / "quick"):
+            pass
+        assert {*tmp_path.glob(".writing-*")} == {slow, young, link}
+    assert {each.name for each in tmp_path.iterdir()} == {"slow", "quick", young.name, link.name}
+
+
 def test_an_interruption_leaves_no_folder(tmp_path):
     def write_half():
         with new_folder(tmp_path / "run") as folder:

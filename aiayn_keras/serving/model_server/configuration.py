@@ -7,6 +7,7 @@ from pathlib import Path
 
 from aiayn_keras.common.kit_files import parse_config, read_served_model
 
+MAX_VERSION = 2**63 - 1
 MODELS_CONFIG, BATCHING_CONFIG = "models.config", "batching.config"
 
 # Names and numbers of the fields of TensorFlow Serving's `BatchingParameters` that are read here.
@@ -91,6 +92,22 @@ def read_models_config(kit):
         listed=tuple(policy.specific.versions) if is_specific else None,
         num_latest=None if policy.HasField("all") else policy.latest.num_versions or 1,
     )
+
+
+def version_folders(kit):
+    """Finds the versions of a kit, as TensorFlow Serving does: 007 is version 7.
+
+    Args:
+        kit: `pathlib.Path` of the kit.
+
+    Returns:
+        Dictionary from a version's number to its folder, or a link to one. Of `7` and `007` it has
+        `7`. A number that 64 bits do not hold is not a version's.
+    """
+    names = [path.name for path in kit.iterdir() if path.is_dir()]
+    names = sorted((name for name in names if name.isascii() and name.isdecimal()), key=len)
+    folders = {int(name): kit / name for name in reversed(names)}
+    return {number: folder for number, folder in folders.items() if number <= MAX_VERSION}
 
 
 def read_batching_config(kit):

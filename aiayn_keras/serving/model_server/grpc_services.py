@@ -191,7 +191,10 @@ def _check_types(tensors, specs):
     import tensorflow as tf
 
     for position, (name, spec) in enumerate(specs.items()):
-        received = tf.dtypes.as_dtype(tensors[name].dtype or tf.string.as_datatype_enum)
+        try:
+            received = tf.dtypes.as_dtype(tensors[name].dtype or tf.string.as_datatype_enum)
+        except TypeError as error:  # a number that stands for no type
+            raise invalid(f"Input `{name}` is not a tensor: {error}") from error
         if received.name != spec.dtype.name:
             raise invalid(
                 f"Expects arg[{position}] to be {spec.dtype.name} but {received.name} is provided"

@@ -6,6 +6,7 @@ import re
 import zlib
 from urllib.parse import unquote
 
+from aiayn_keras.serving.model_server.configuration import MAX_VERSION
 from aiayn_keras.serving.model_server.refusals import HTTP_STATUS, NO_TABLES, RefusedError, invalid
 from aiayn_keras.serving.model_server.rest_json import (
     answer_of,
@@ -27,7 +28,6 @@ _PREDICTION = re.compile(
 _STATUS = re.compile(
     rf"/v1/models(?:/(?P<name>[^/:]+))?{_VERSION}(?P<metadata>/metadata)?", re.IGNORECASE
 )
-_MAX_VERSION = 2**63 - 1
 
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 413: "Request Entity Too Large"}
 _JSON, _TEXT, _HTML = "application/json", "text/plain", "text/html"
@@ -148,7 +148,7 @@ class RestApplication:
 def _model_spec(found):
     """The name, version and label of the model in a path."""
     version, label = found["version"], found["label"]
-    if version is not None and int(version[:20]) > _MAX_VERSION:
+    if version is not None and int(version[:20]) > MAX_VERSION:
         raise invalid(f"Failed to convert version: {version} to numeric.")
     return (
         unquote(found["name"]),

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import logging
+import resource
 import socket
 import threading
 import time
@@ -10,7 +11,23 @@ import time
 from aiayn_keras.serving.model_server.rest import MAX_BODY_BYTES
 
 MAX_CONNECTIONS = 900
-"""Fewer than the 1,024 files that a process may usually open."""
+_OTHER_FILES = 124
+"""Open files that are not connections to REST, among them those to gRPC."""
+
+
+def max_connections():
+    """Chooses the number of connections after which new ones wait until others are closed.
+
+    A server without free file descriptors could neither read its configuration nor wait in peace.
+
+    Returns:
+        `MAX_CONNECTIONS`, or less if the process may open fewer than the usual 1,024 files: on a
+        Mac, for instance, 256.
+    """
+    num_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if num_files == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return min(MAX_CONNECTIONS, max(num_files - _OTHER_FILES, num_files // 2))
 
 
 def reserve_port(host, port, option):
@@ -38,10 +55,9 @@ def reserve_port(host, port, option):
         raise OSError(message) from error
     sock = socket.socket(family, kind, protocol)
     try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        sock.bind(address)
+        _bind(sock, address)
     except OSError as error:
         sock.close()
         if error.errno == errno.EADDRNOTAVAIL:
@@ -53,6 +69,18 @@ def reserve_port(host, port, option):
             f"{option}, or any free one with {option} 0."
         ) from error
     return sock
+
+
+def _bind(sock, address):
+    """Binds a socket, unless another one is bound there, even one that does not listen yet."""
+    try:
+        sock.bind(address)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        # Perhaps only connections of a server that has ended linger there.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(address)
 
 
 class RestServer:
@@ -72,13 +100,15 @@ class RestServer:
 
         # Waitress would log that requests wait, and which threads are still running at the end.
         logging.getLogger("waitress").setLevel(logging.ERROR)
+        # So that the next server need not wait for the end of this one's connections.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._connections = {}
         self._server = waitress.create_server(
             application,
             map=self._connections,
             sockets=[sock],
             threads=num_threads,
-            connection_limit=MAX_CONNECTIONS,
+            connection_limit=max_connections(),
             max_request_body_size=MAX_BODY_BYTES,
             asyncore_use_poll=True,
             ident=None,

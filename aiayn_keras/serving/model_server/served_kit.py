@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aiayn_keras.serving.answers import one_line
-from aiayn_keras.serving.model_server.configuration import read_models_config
+from aiayn_keras.serving.model_server.configuration import read_models_config, version_folders
 from aiayn_keras.serving.model_server.metrics import LOAD_MICROSECONDS, LOADS, Metrics
 from aiayn_keras.serving.model_server.refusals import RefusedError, invalid
 from aiayn_keras.serving.model_server.served_version import ServedVersion
@@ -88,6 +88,7 @@ class ServedKit:
         self.problem = ""
         self.metrics = Metrics()
         self._entries = {}
+        self._folders = {}  # from the number of each version that exists to its folder
         self._changed = threading.Condition()
         self._is_over = threading.Event()
         self._loaders = concurrent.futures.ThreadPoolExecutor(NUM_LOAD_THREADS, "loading")
@@ -230,7 +231,8 @@ class ServedKit:
 
     def _apply(self, config):
         """Takes a configuration over."""
-        wanted = config.wanted(self._present())
+        self._folders = version_folders(self.kit)
+        wanted = config.wanted(self._folders)
         with self._changed:
             self._config = config
             for label, number in config.labels.items():
@@ -249,11 +251,6 @@ class ServedKit:
                 elif entry.state == AVAILABLE:
                     entry.left.clear()
         self._unload_unwanted()
-
-    def _present(self):
-        """The numbers of the versions in the folder."""
-        names = [path.name for path in self.kit.iterdir() if path.is_dir()]
-        return {int(name) for name in names if name.isascii() and name.isdecimal()}
 
     def _load_version(self, number, entry):
         """Runs in a thread of its own: loads a version, in several attempts if need be."""
@@ -282,7 +279,7 @@ class ServedKit:
     def _loaded(self, number, model_path):
         begin = time.monotonic()
         try:
-            loaded = self._load(self.kit / str(number))
+            loaded = self._load(self._folders.get(number, self.kit / str(number)))
         except Exception:
             self.metrics.count(LOADS, model_path=model_path, status="fail")
             raise

@@ -9,6 +9,7 @@ from aiayn_keras.serving.model_server.configuration import (
     BatchingParameters,
     read_batching_config,
     read_models_config,
+    version_folders,
 )
 
 KIT = Path(__file__).parents[3] / "saved_models" / "demo_en_de"
@@ -50,6 +51,16 @@ def test_a_kit_of_the_export_is_read():
 )
 def test_each_policy_chooses_its_versions(tmp_path, policy, wanted):
     assert read_models_config(write(tmp_path, config_with(policy))).wanted(PRESENT) == wanted
+
+
+def test_versions_are_folders_whose_names_are_numbers_of_64_bits(tmp_path):
+    for name in ("0", "1", "01", "007", "-2", "3.tmp", ".writing-4", "٥", f"{2**63 - 1}", "9" * 20):
+        (tmp_path / name).mkdir()
+    (tmp_path / "6").write_text("a file")
+    (tmp_path / "8").symlink_to(tmp_path / "1")
+    (tmp_path / "9").symlink_to(tmp_path / "nowhere")
+    found = {number: folder.name for number, folder in version_folders(tmp_path).items()}
+    assert found == {0: "0", 1: "1", 7: "007", 8: "8", 2**63 - 1: f"{2**63 - 1}"}
 
 
 def test_of_two_equal_labels_the_last_counts_and_unknown_fields_are_skipped(tmp_path):

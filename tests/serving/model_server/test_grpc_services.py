@@ -105,6 +105,19 @@ def test_a_small_message_cannot_ask_for_much_memory(channel):
         prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict(request, timeout=60)
 
 
+def test_a_number_that_stands_for_no_type_is_refused(channel):
+    from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = "small"
+    request.inputs["text"].CopyFrom(tf.make_tensor_proto([b"a"]))
+    request.inputs["text"].dtype = 999
+    stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+    with pytest.raises(grpc.RpcError, match="Input `text` is not a tensor") as raised:
+        stub.Predict(request, timeout=60)
+    assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+
+
 def test_states_and_their_errors_are_listed(echo_kit, start_server):
     from tensorflow_serving.apis import get_model_status_pb2, model_service_pb2_grpc
 

@@ -1,8 +1,10 @@
 """What the recorded pairs do not show of REST: packed bodies, odd paths, limits, metrics, time."""
 
+import contextlib
 import gzip
 import itertools
 import json
+import resource
 import socket
 import threading
 import time
@@ -14,6 +16,7 @@ import urllib3
 
 from aiayn_keras.serving.model_server import BatchingParameters, reserve_port
 from aiayn_keras.serving.model_server.rest_json import answer_of, inputs_of
+from aiayn_keras.serving.model_server.rest_server import max_connections
 from tests.export.test_monitoring import METRICS
 from tests.serving.echo_version import EchoVersion
 from tests.serving.model_server.conftest import write_config
@@ -322,6 +325,45 @@ def test_a_reserved_port_refuses_clients_until_the_server_listens():
         port = other.getsockname()[1]
         with pytest.raises(OSError, match=f"Port {port} of 127.0.0.1 .* --port 0"):
             reserve_port("127.0.0.1", port, "--port")
+
+
+def test_a_port_is_reserved_once_and_free_again_after_the_server(start_server):
+    with reserve_port("127.0.0.1", 0, "--port") as reserved:
+        port = reserved.getsockname()[1]
+        with pytest.raises(OSError, match=f"Port {port} of 127.0.0.1 .* another program uses it"):
+            reserve_port("127.0.0.1", port, "--port")
+        server = start_server(rest_socket=reserved)
+        with socket.create_connection(("127.0.0.1", port)):
+            server.close()  # the side that closes first keeps the connection for a minute
+    reserve_port("127.0.0.1", port, "--port").close()
+
+
+def test_clients_without_a_file_descriptor_left_for_them_wait(start_server, monkeypatch):
+    monkeypatch.setattr("resource.getrlimit", lambda _: (8, 8))
+    server = start_server()
+    with contextlib.ExitStack() as stack:
+        clients = []
+        for _ in range(5):
+            client = socket.create_connection(("127.0.0.1", server.rest_port), timeout=60)
+            clients.append(stack.enter_context(client))
+            client.sendall(b"GET /v1/models/small HTTP/1.1\r\n\r\n")
+        assert clients[0].recv(12) == b"HTTP/1.1 200"
+        clients[-1].settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            clients[-1].recv(12)
+        for client in clients[:-1]:
+            client.close()
+        clients[-1].settimeout(60)
+        assert clients[-1].recv(12) == b"HTTP/1.1 200"
+
+
+@pytest.mark.parametrize(
+    ("num_files", "expected"),
+    [(1024, 900), (1 << 20, 900), (resource.RLIM_INFINITY, 900), (256, 132), (64, 32)],
+)
+def test_connections_leave_file_descriptors_for_other_files(monkeypatch, num_files, expected):
+    monkeypatch.setattr("resource.getrlimit", lambda _: (num_files, num_files))
+    assert max_connections() == expected
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid", "a" * 300, ""])

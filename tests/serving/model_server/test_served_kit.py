@@ -140,6 +140,12 @@ def test_a_version_that_is_taken_out_is_not_tried_again(echo_kit, start_kit):
     wait_for(lambda: states(kit)[2] == "AVAILABLE")
 
 
+def test_a_version_is_loaded_from_the_folder_that_has_its_number(echo_kit, start_kit):
+    (echo_kit / "1").rename(echo_kit / "001")
+    kit = start_kit()
+    assert kit.find("small", version=1)[1].folder == echo_kit / "001"
+
+
 def test_a_folder_that_comes_later_is_loaded_then(echo_kit, start_kit):
     kit = start_kit()
     write_config(echo_kit, [1, 2], stable=1)
