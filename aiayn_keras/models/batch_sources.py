@@ -181,12 +181,15 @@ def _generate(batches, preprocess):
 
 
 def _apply(preprocess, batch):
-    is_list_of_texts = isinstance(batch, list) and isinstance(batch[0], (str, bytes))
-    parts = (batch,) if is_list_of_texts or not isinstance(batch, (list, tuple)) else tuple(batch)
+    is_pair = isinstance(batch, tuple) or (isinstance(batch, list) and not _are_texts(batch[:1]))
+    parts = tuple(batch) if is_pair else (batch,)
     x, y, sample_weight = _unpack(parts)
     x, y = _texts(x), _texts(y)
     sides = *(x.values() if isinstance(x, dict) else [x]), y
-    _check_lengths({len(side) for side in sides if isinstance(side, list)})
+    sizes = {len(side) for side in sides if isinstance(side, list)}
+    _check_lengths(sizes)
+    if 0 in sizes:
+        raise ValueError("A batch must have at least one pair of texts. Received: none.")
     return tree.map_structure(_as_array, preprocess(x, y, _as_weights(sample_weight)))
 
 
@@ -220,7 +223,13 @@ def _packages_and_names(x):
 
 def _unpack(parts):
     """Returns `x`, `y` and `sample_weight` of a tuple of one to three of them."""
+    if len(parts) == 1 and not isinstance(parts[0], tuple):
+        return parts[0], None, None  # Keras would take a list of texts for `x` and `y`
     return keras.utils.unpack_x_y_sample_weight(parts if len(parts) > 1 else parts[0])
+
+
+def _are_texts(values):
+    return all(isinstance(each, (str, bytes)) for each in values)
 
 
 def _as_array(values):
@@ -264,7 +273,8 @@ def _as_rows(values):
         values = values.numpy()
     # No array of strings of a fixed width, which would lose U+0000 at their ends, take the longest
     # text's memory for each, and hold a NaN before the first text as "nan".
-    if isinstance(values, (list, tuple)) and any(isinstance(each, (str, bytes)) for each in values):
+    is_list = isinstance(values, (list, tuple))
+    if is_list and (not values or any(isinstance(each, (str, bytes)) for each in values)):
         rows = np.array(values, dtype=object)
     else:
         rows = np.asarray(values)
@@ -290,11 +300,17 @@ def _as_weights(sample_weight):
     if sample_weight is None:
         return None
     try:
-        return _as_array(sample_weight).astype("float32")
+        weights = _as_array(sample_weight).astype("float32")
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"`sample_weight` must be numbers. Received: {sample_weight!r:.100}."
         ) from error
+    if not np.isfinite(weights).all():
+        raise ValueError(
+            "`sample_weight` must be finite numbers. "
+            f"Received: weight {np.flatnonzero(~np.isfinite(weights))[0]} is not."
+        )
+    return weights
 
 
 def _rows(data, index):
@@ -305,4 +321,10 @@ def _as_strings(values):
     """Returns a list of strings in place of an array of them."""
     if values is None or values.dtype.kind not in _KINDS_OF_TEXT:
         return values
-    return [text.decode() if isinstance(text, bytes) else str(text) for text in values.tolist()]
+    texts = []
+    for i, text in enumerate(values.tolist()):
+        try:
+            texts.append(text.decode() if isinstance(text, bytes) else str(text))
+        except UnicodeDecodeError as error:
+            raise ValueError(f"Texts must be UTF-8. Received: text {i} is {text!r:.60}.") from error
+    return texts

@@ -49,6 +49,27 @@ def test_what_is_no_string_is_refused_before_all_strings(wrong):
 
 
 @pytest.mark.parametrize(
+    ("batch", "message"),
+    [
+        (([], []), "at least one pair of texts"),
+        ([], "at least one pair of texts"),
+        (([b"a", b"ol\xe9"], ["a", "b"]), r"must be UTF-8. Received: text 1 is b'ol\\xe9'"),
+        ((ENGLISH, GERMAN, [1.0] * (len(GERMAN) - 1) + [np.nan]), "`sample_weight` must be finite"),
+    ],
+    ids=["empty sides", "an empty list", "Latin-1", "a weight"],
+)
+def test_batches_that_cannot_be_learned_are_refused(batch, message):
+    """They ended in an error of the tokenizer's graph, or made all weights NaN."""
+    with pytest.raises(ValueError, match=message):
+        batches_of(iter([batch]))
+
+
+def test_a_list_of_texts_alone_is_the_sources():
+    """Two texts were taken for a source and its target, and more for nothing at all."""
+    assert batches_of(iter([ENGLISH])) == (ENGLISH, None, None)
+
+
+@pytest.mark.parametrize(
     "data",
     [
         (list(zip(ENGLISH, GERMAN, strict=True)), GERMAN, None),
