@@ -278,7 +278,6 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
             "45–50 mph",
             "x < 5",
             "3 x $4.50 = $13.50",
-            "S / M / XXL",
             "a + b >= 3",
             "port=8080",
         ),
@@ -522,6 +521,12 @@ def test_a_number_has_a_space_before_its_unit():
 )
 def test_a_number_is_lost_where_its_digits_are(source, translation, lost):
     assert lost_numbers(source, translation) == lost
+
+
+def test_sizes_between_spaces_are_one_placeable():
+    double = CapitalsDouble()
+    (found,) = translate_placeables(["shirts in S / M / XXL"], double)
+    assert (double.calls, found.text) == ([["shirts in ヌ"]], "SHIRTS IN S / M / XXL")
 
 
 def test_an_amount_is_translated_again_with_all_of_its_parts():
