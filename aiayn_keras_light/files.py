@@ -132,12 +132,19 @@ def _parents_of(path):
 
 
 @contextlib.contextmanager
-def _locked(folder):
-    """Locks a folder until the block or the process ends, where the file system has locks."""
+def locked_folder(folder, operation):
+    """Holds a lock on a folder itself until the block or the process ends.
+
+    On file systems without locks, such as some network drives, nothing is held.
+
+    Args:
+        folder: Path of the folder, which exists.
+        operation: `fcntl.LOCK_SH` or `fcntl.LOCK_EX`, as in `fcntl.flock`.
+    """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            fcntl.flock(descriptor, operation)
         yield
     finally:
         os.close(descriptor)
@@ -163,7 +170,10 @@ def writing_folder(parent):
         OSError: If the disk is full, or allows no file of this size; it names `parent`, unlike the
             errors of many libraries.
     """
-    with tempfile.TemporaryDirectory(prefix=WRITING, dir=parent) as folder, _locked(folder):
+    with (
+        tempfile.TemporaryDirectory(prefix=WRITING, dir=parent) as folder,
+        locked_folder(folder, fcntl.LOCK_SH),
+    ):
         try:
             yield Path(folder)
         except Exception as error:

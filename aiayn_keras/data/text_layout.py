@@ -28,7 +28,7 @@ def check_columns(path, sides, lines):
         CorpusError: If the first or second column has no letters, holds addresses or is always the
             same, and two columns of at least three hold sentences.
     """
-    faults = [_fault_of_column(side[1:] if len(side) > _FEW else side) for side in sides]
+    faults = [_fault_of_column(side, has_heading=len(side) > _FEW) for side in sides]
     if not any(faults):
         return
     first = itertools.islice(lines, _LINES_TO_LOOK_AT)
@@ -53,14 +53,19 @@ def _has_letters(text):
     return any(map(str.isalpha, text))
 
 
-def _fault_of_column(cells):
-    """Says why a sequence of cells cannot be sentences; `None` if they can."""
-    if not any(map(_has_letters, cells)):
+def _fault_of_column(cells, has_heading=False):
+    """Says why a sequence of cells, perhaps below a heading, cannot be sentences; else `None`."""
+    first = int(has_heading)
+
+    def are_all(test):
+        return all(map(test, itertools.islice(cells, first, None)))
+
+    if not any(map(_has_letters, itertools.islice(cells, first, None))):
         return "has no letters"
-    if all(map(_ADDRESS.match, cells)):
+    if are_all(_ADDRESS.match):
         return "holds addresses"
-    if len(cells) >= _FEW and all(cell == cells[0] for cell in cells):
-        return f"is always {cells[0][:20]!r}"
+    if len(cells) - first >= _FEW and are_all(lambda cell: cell == cells[first]):
+        return f"is always {cells[first][:20]!r}"
     return None
 
 

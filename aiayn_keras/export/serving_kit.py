@@ -1,10 +1,8 @@
 """The files beside a model's versions: TensorFlow Serving's configuration and the model card."""
 
-import contextlib
 import dataclasses
 import fcntl
 import math
-import os
 
 from aiayn_keras.export.kubernetes import (
     FILES,
@@ -27,7 +25,7 @@ from aiayn_keras.export.preparation import render
 from aiayn_keras.export.server_versions import NEWEST
 from aiayn_keras.export.serving_options import VERSION_FILE, read_notes
 from aiayn_keras.export.warmup_requests import BATCH_SIZES
-from aiayn_keras_light.files import check_places, publish, writing_folder
+from aiayn_keras_light.files import check_places, locked_folder, publish, writing_folder
 
 MARK = "monitoring.config"
 """A file that every kit has, even if its versions and labels were taken away."""
@@ -119,24 +117,15 @@ def _is_whole(version):
     return True
 
 
-@contextlib.contextmanager
 def publishing_in(folder):
     """Waits until no other process publishes a version in a kit, and keeps others out meanwhile.
 
-    On file systems without locks, such as some network drives, nothing is held. The operating
-    system releases the lock when its process ends. It is a lock on the folder itself, so that no
-    file of it lies among the versions.
+    It is a context manager, see `locked_folder`: no file of the lock lies among the versions.
 
     Args:
         folder: `pathlib.Path` of the kit, which exists.
     """
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+    return locked_folder(folder, fcntl.LOCK_EX)
 
 
 def write_kit(folder, new=None):

@@ -136,8 +136,8 @@ def _translate_whole(sentences, translate):
     """Translates sentences with their marks.
 
     Returns:
-        List of translations, None where the marks do not find their places; and a list of the
-        numbers that each translation lacks.
+        List of translations, None where the marks do not find their places; and a dictionary from
+        the rows of sentences with tags to the numbers that their translations lack, if any.
     """
     translations = [None] * len(sentences)
     for has_tags in (True, False):
@@ -147,7 +147,11 @@ def _translate_whole(sentences, translate):
             lambda rows, has_tags=has_tags: translate([sentences[n].text for n in rows], has_tags),
         )
     pairs = list(zip(sentences, translations, strict=True))
-    lost = [lost_numbers(sentence.text, translation.text) for sentence, translation in pairs]
+    lost = {
+        row: numbers
+        for row, (sentence, translation) in enumerate(pairs)
+        if sentence.tags and (numbers := lost_numbers(sentence.text, translation.text))
+    }
     return [_insert_marks(*pair) for pair in pairs], lost
 
 
@@ -159,11 +163,10 @@ def _with_numbers(sentences, lost, translate):
     Yields:
         The number of each such sentence, and its translation, None if that fails as well.
     """
-    rows = [n for n, each in enumerate(sentences) if each.tags and lost[n]]
-    kept = [sentences[n].with_kept(lost[n]).with_letters() for n in rows]
+    kept = [sentences[row].with_kept(numbers).with_letters() for row, numbers in lost.items()]
     results, still_lost = _translate_whole(kept, translate)
-    for n, result, numbers in zip(rows, results, still_lost, strict=True):
-        yield n, None if numbers else result
+    for place, row in enumerate(lost):
+        yield row, None if place in still_lost else results[place]
 
 
 def _fill(results, places, translate):
