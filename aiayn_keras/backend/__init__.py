@@ -26,7 +26,7 @@ from aiayn_keras.backend.devices import (
     open_devices,
 )
 from aiayn_keras.backend.forking import begin_computing, note_model
-from aiayn_keras.backend.graph_tokenizer import GraphTokenizer
+from aiayn_keras.backend.graph_tokenizer import GraphTokenizer, check_utf8
 from aiayn_keras.backend.kernels import (
     append_keys,
     append_position,
@@ -66,6 +66,7 @@ __all__ = [
     "build_optimizer",
     "cast_preprocessed",
     "changes_of",
+    "check_utf8",
     "compile_inference",
     "compiles_by_default",
     "cond_without_lowering",

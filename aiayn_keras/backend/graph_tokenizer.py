@@ -1,7 +1,31 @@
-"""TensorFlow Text's tokenizer, which alone of the tokenizers runs in graphs of TensorFlow's.
+"""Texts in graphs of TensorFlow's, such as those of `tf.data`: a check, and the tokenizer.
 
-A file of its own, since the package that it imports is needed in such graphs only.
+A file of its own, since the packages that it imports are needed in such graphs only.
 """
+
+
+def check_utf8(texts):
+    """Makes a graph of TensorFlow's fail at texts that are not UTF-8.
+
+    TensorFlow Text would read U+FFFD in place of their bytes.
+
+    Args:
+        texts: String tensor.
+
+    Returns:
+        The same texts.
+
+    Raises:
+        tf.errors.InvalidArgumentError: If one is not UTF-8, when the graph runs.
+    """
+    import tensorflow as tf
+
+    read = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+    # Python would read the error itself as UTF-8, so it shows the text as read.
+    wrong = tf.boolean_mask(read, tf.not_equal(read, texts))
+    shown = ["Texts must be UTF-8. Received, with U+FFFD for other bytes: ", wrong]
+    with tf.control_dependencies([tf.debugging.Assert(tf.equal(tf.size(wrong), 0), shown)]):
+        return tf.identity(texts)
 
 
 class GraphTokenizer:

@@ -11,6 +11,7 @@ import keras
 import numpy as np
 from keras import ops, tree
 
+from aiayn_keras.backend import check_utf8
 from aiayn_keras_light.checks import check_integer
 from aiayn_keras_light.text_batches import MAX_TEXTS
 
@@ -71,7 +72,10 @@ def preprocessed_batches(data, preprocess, steps=None, batch_size=None, shuffle=
         return data.map(lambda batch: _apply(preprocess, batch)), steps
     if _is_mapped(data):
         _refuse_single_texts(data.element_spec)
-        data = data.map(lambda *batch: preprocess(*_unpack(batch)), num_parallel_calls=AUTOTUNE)
+        data = data.map(
+            lambda *batch: preprocess(*_unpack(tree.map_structure(_as_utf8, batch))),
+            num_parallel_calls=AUTOTUNE,
+        )
         return data.prefetch(AUTOTUNE), steps
     if isinstance(data, keras.utils.PyDataset):
         return _PreprocessedDataset(data, preprocess), steps
@@ -199,6 +203,11 @@ def _texts(part):
         return {name: _texts(values) for name, values in part.items()}
     is_list = isinstance(part, (str, bytes, list, tuple, np.ndarray)) or hasattr(part, "to_numpy")
     return _as_strings(_as_rows(part)) if is_list else part
+
+
+def _as_utf8(values):
+    """Makes a graph of `tf.data` fail at texts that are not UTF-8."""
+    return check_utf8(values) if values.dtype == "string" else values
 
 
 def _refuse_single_texts(element_spec):

@@ -93,6 +93,23 @@ def test_single_texts_of_a_tf_data_set_are_refused():
         batches_of(data)
 
 
+def test_texts_of_a_tf_data_set_that_are_not_utf_8_are_refused():
+    tf = pytest.importorskip("tensorflow")
+    latin_1 = [text.encode("latin-1") for text in ("ein Auto", "eine Tür")]
+    data = tf.data.Dataset.from_tensor_slices((["a car", "a door"], latin_1)).batch(2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be UTF-8.*eine T\ufffdr"):
+        batches_of(data)
+
+
+def test_unusual_utf_8_of_a_tf_data_set_is_taken():
+    tf = pytest.importorskip("tensorflow")
+    texts = ["a\0b", "\ufeff \ufffd", "\uffff😀"]
+    data = tf.data.Dataset.from_tensor_slices((texts, texts)).batch(3)
+    batches, _ = preprocessed_batches(data, make_text_model().preprocessor)
+    ((x, *_),) = list(batches)
+    assert len(x["encoder_token_ids"]) == 3
+
+
 def test_batches_of_unequal_lengths_and_weights_that_are_none_are_refused():
     for match, data in {
         r"equal length. Received: lengths \[1, 2\]": iter([(ENGLISH[:1], GERMAN)]),
