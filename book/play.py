@@ -116,7 +116,7 @@ def model_files(model, weights):
     """Pairs of path and content of the exported model, whose parts can be switched off."""
     from aiayn_keras.export.hugging_face_files import (
         write_configuration,
-        write_json,
+        write_page_settings,
         write_tokenizer_json,
         write_tokenizers,
     )
@@ -131,8 +131,7 @@ def model_files(model, weights):
         write_tokenizer_json(folder / "target_tokenizer.json", targets, end=False)
         write_graphs(model.backbone, folder / "onnx", weights, attention=True, switches=True)
         write_configuration(folder, model, "q8")
-        names = "copy_without_letters", "learned_length"
-        write_json(folder / "play.json", {name: getattr(tokenizer, name) for name in names})
+        write_page_settings(folder, tokenizer)
         for path in sorted(folder.rglob("*")):
             if path.is_file():
                 yield path.relative_to(folder).as_posix(), path.read_bytes()

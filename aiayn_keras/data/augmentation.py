@@ -30,8 +30,11 @@ _FORMS_OF_NUMBERS = (
     *((0.03, form) for form in ((1, ".", 1), (2, ".", 2), (3, ".", 2), (2, ".", 3))),
     *((0.02, form) for form in ((1, ":", 2), (2, ":", 2), (3, "-", 4), (3, "-", 3, "-", 4))),
     *((0.02, form) for form in ((1, ",", 3), (2, ",", 3), ("+", 2, " ", 3, " ", 3, " ", 3))),
+    *((0.02, form) for form in ((1, ",", 3, ".", 2), (2, ",", 3, ".", 2), (3, ",", 3, ".", 2))),
+    *((0.01, form) for form in ((3, ",", 3), (1, ",", 3, ",", 3), ("-", 1), ("-", 2))),
 )
-"""Decimals and prices, times, telephone numbers and thousands: shares, and numbers of digits."""
+"""Decimals and prices, times, telephone numbers, thousands, and amounts with both: shares, and numbers
+of digits."""
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _MAX_DIGITS = 5
 MAX_VARIANTS = 100

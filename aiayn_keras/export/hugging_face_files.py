@@ -218,6 +218,17 @@ def write_configuration(folder, model, precision):
     write_json(folder / "tokenizer_config.json", _tokenizer_config(backbone))
 
 
+def write_page_settings(folder, tokenizer):
+    """Writes `play.json`: what the page to type into does as `translate`, and `config.json` lacks.
+
+    Args:
+        folder: Path of the folder.
+        tokenizer: A `TransformerTokenizer`.
+    """
+    names = "copy_without_letters", "learned_length"
+    write_json(folder / "play.json", {name: getattr(tokenizer, name) for name in names})
+
+
 def marian_config(backbone, tokenizer):
     """Sizes and special tokens of a model as `config.json` of a Marian model names them."""
     sides = {

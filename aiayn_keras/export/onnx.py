@@ -13,6 +13,7 @@ from aiayn_keras.export.hugging_face_files import (
     has_other_targets,
     ids_never_written,
     write_configuration,
+    write_page_settings,
     write_tokenizers,
 )
 from aiayn_keras.export.onnx_author import BOOL, FLOAT, INT64, OnnxAuthor
@@ -357,7 +358,8 @@ def export_onnx(model, filepath, weights="float32", attention=False):
             slow as float32, and closer to it.
         attention: Whether the graphs also return the attention weights of every layer and head, as
             `encoder_attentions.N` `(B, H, S, S)`, and `decoder_attentions.N` `(B, H, T, P + T)` and
-            `cross_attentions.N` `(B, H, T, S)` for T new tokens after P in the cache.
+            `cross_attentions.N` `(B, H, T, S)` for T new tokens after P in the cache. The folder
+            then also has `play.json`, with what the book's page needs to translate as `translate`.
 
     Returns:
         `pathlib.Path` of the folder.
@@ -383,6 +385,8 @@ def export_onnx(model, filepath, weights="float32", attention=False):
         write_tokenizers(written, model.preprocessor.tokenizer)
         names = write_graphs(model.backbone, written / "onnx", weights, attention)
         write_configuration(written, model, "fp32" if weights == "float32" else "q8")
+        if attention:
+            write_page_settings(written, model.preprocessor.tokenizer)
         section = f"\n{render('onnx_attention.md')}" if attention else ""
         readme = render("onnx.md", name=folder.name, attention=section, **names, **facts(model))
         (written / "README.md").write_text(readme, encoding="utf-8")

@@ -53,6 +53,27 @@ def test_a_text_that_is_longer_than_what_was_learned_is_translated_by_sentences(
     assert texts_of(page, "#hypotheses .text")[0] == found[1]
 
 
+def test_a_folder_of_ones_own_says_what_its_model_has_learned_to_read(page, model, tmp_path):
+    folder = model.export(tmp_path / "mine", format="onnx", attention=True)
+    file = folder / "play.json"
+    written = json.loads(file.read_text("utf-8"))
+    assert written == {"copy_without_letters": False, "learned_length": None}
+    sentences = ["The girl is happy.", "The cat is old!", SENTENCE]
+    text, expected = (
+        " ".join(each)
+        for each in (sentences, [found.text for found in model.translate(sentences)])
+    )
+    page.open(text=text, view="folder")
+    page.wait(lambda: page.text_of("status").startswith("Probability"))
+    file.write_text('{"learned_length": "12"}', encoding="utf-8")
+    page.find("folder").send_keys(str(folder))
+    page.wait(lambda: "learned_length must be a whole number" in page.text_of("problem"))
+    file.write_text('{"learned_length": 12}', encoding="utf-8")
+    page.find("folder").send_keys(str(folder))
+    page.wait_for_translation(expected)
+    assert page.text_of("status").endswith("Sentence 1 of 3.")
+
+
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [

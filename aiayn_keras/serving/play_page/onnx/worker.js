@@ -59,7 +59,7 @@ async function openFolder(read, quantized) {
       startId: integer(generation, "decoder_start_token_id"), endId: integer(generation, "eos_token_id"),
       forbiddenIds: wholeNumbers(generation, "suppress_tokens"),
       copiesWithoutLetters: Boolean(play.copy_without_letters),
-      learnedLength: play.learned_length ?? Infinity,
+      learnedLength: play.learned_length == null ? Infinity : integer(play, "learned_length"),
     };
     await tryOut(found);
   } catch (error) {
