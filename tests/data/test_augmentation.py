@@ -143,6 +143,7 @@ def test_numbers_with_marks_are_exchanged_too():
         assert target == f"Vimos {number} barcos."
         forms.add(re.sub(r"\d", "9", number))
     assert {"9", "99", "99999", "999.99", "99:99", "999-9999", "99,999", "+99 999 999 999"} < forms
+    assert {"9,999.99", "999,999.99", "999,999", "9,999,999", "-9", "-99"} < forms
 
 
 def test_variants_differ_and_the_first_is_the_text_of_one_variant():
