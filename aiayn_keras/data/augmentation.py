@@ -25,6 +25,7 @@ _MARKS_WITHOUT_SPACE = tuple("。｡！？")
 """Marks that no space follows, in Chinese and Japanese."""
 _NAME = re.compile(r"\b[^\W\d_a-z][^\W\d_A-Z]+\b")
 _NUMBER = re.compile(r"[0-9]+")
+_NUMBER_WITH_MARKS = re.compile(r"[0-9]+(?:[.,:/-][0-9]+)*")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _FORMS_OF_NUMBERS = (
     *((0.03, form) for form in ((1, ".", 1), (2, ".", 2), (3, ".", 2), (2, ".", 3))),
@@ -33,8 +34,8 @@ _FORMS_OF_NUMBERS = (
     *((0.02, form) for form in ((1, ",", 3, ".", 2), (2, ",", 3, ".", 2), (3, ",", 3, ".", 2))),
     *((0.01, form) for form in ((3, ",", 3), (1, ",", 3, ",", 3), ("-", 1), ("-", 2))),
 )
-"""Decimals and prices, times, telephone numbers, thousands, and amounts with both: shares, and numbers
-of digits."""
+"""Decimals and prices, times, telephone numbers, thousands, amounts with groups and decimals,
+millions, numbers below zero: shares, and numbers of digits."""
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _MAX_DIGITS = 5
 MAX_VARIANTS = 100
@@ -96,7 +97,7 @@ def augment(
         title_cased: Share of the resulting texts whose source words are capitalized, in [0, 1].
         typing_errors: Share of the resulting texts with a typing error, in [0, 1].
         numbers: Number of added pairs with other numbers, as a share of all pairs, in [0, 1]. They
-            are made from pairs with the same numbers on both sides, if there are any.
+            are made from pairs whose sides write the same numbers in the same way, if any do.
         names: Number of added pairs with an invented name, as a share of all pairs, in [0, 1]. They
             are made from pairs that have a capitalized word in common, if there are any.
         copied: Share of the resulting texts with something to copy, in [0, 1].
@@ -211,10 +212,14 @@ def _vary(pairs, share, change, random):
 
 
 def _with_other_numbers(source, target, random):
-    """Exchanges the numbers of both sides, or returns None unless both have the same ones."""
-    found = _NUMBER.findall(source)
-    if not found or sorted(found) != sorted(_NUMBER.findall(target)):
+    """Exchanges the numbers of both sides, or returns None unless both write the same ones alike.
+
+    A model that reads `3,000` as `3.000` and copies decimals would write `3.000.50`.
+    """
+    written = _NUMBER_WITH_MARKS.findall(source)
+    if not written or sorted(written) != sorted(_NUMBER_WITH_MARKS.findall(target)):
         return None
+    found = _NUMBER.findall(source)
     # One is singular; and a number of fixed length stands in a time, a date, or a group of three.
     plural = set(found) - {"0", "1"}
     joined = {

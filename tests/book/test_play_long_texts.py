@@ -60,8 +60,7 @@ def test_a_folder_of_ones_own_says_what_its_model_has_learned_to_read(page, mode
     assert written == {"copy_without_letters": False, "learned_length": None}
     sentences = ["The girl is happy.", "The cat is old!", SENTENCE]
     text, expected = (
-        " ".join(each)
-        for each in (sentences, [found.text for found in model.translate(sentences)])
+        " ".join(each) for each in (sentences, [found.text for found in model.translate(sentences)])
     )
     page.open(text=text, view="folder")
     page.wait(lambda: page.text_of("status").startswith("Probability"))

@@ -146,6 +146,18 @@ def test_numbers_with_marks_are_exchanged_too():
     assert {"9,999.99", "999,999.99", "999,999", "9,999,999", "-9", "-99"} < forms
 
 
+def test_numbers_that_the_sides_write_differently_are_not_exchanged():
+    """A model would learn to turn one separator and copy the other: `3.000.50`."""
+    pairs = [("It costs 3,000 yen.", "Cuesta 3.000 yenes."), ("It is 2.5 km.", "Son 2,5 km.")]
+    for pair in pairs:
+        alone = ParallelText(*zip(pair, strict=True))
+        assert list(augment(alone, numbers=1.0)) == [pair]
+    alike = ParallelText(["It costs 3,000 yen."], ["Cuesta 3,000 yenes."])
+    _, (source, target) = augment(alike, numbers=1.0)
+    number = re.fullmatch(r"It costs (\d,\d{3}) yen\.", source)[1]
+    assert target == f"Cuesta {number} yenes."
+
+
 def test_variants_differ_and_the_first_is_the_text_of_one_variant():
     shares = {"joined": 0.3, "typing_errors": 0.5, "copied": 0.2}
     once, twice = (list(augment(TEXT, **shares, variants=n, seed=5)) for n in (1, 2))

@@ -97,7 +97,7 @@ def test_texts_of_a_tf_data_set_that_are_not_utf_8_are_refused():
     tf = pytest.importorskip("tensorflow")
     latin_1 = [text.encode("latin-1") for text in ("ein Auto", "eine Tür")]
     data = tf.data.Dataset.from_tensor_slices((["a car", "a door"], latin_1)).batch(2)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="must be UTF-8.*eine T\ufffdr"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"must be UTF-8.*eine T\ufffdr"):
         batches_of(data)
 
 
