@@ -442,7 +442,7 @@ assert min(left[:2].min(), left[2, 1:].min()) > 0.9 * whole.mean()  # all others
 
 # %% [markdown]
 # It is head 1 of the last layer. Without it, 95 % of the difference between the two articles is
-# gone; without any other of the twelve, at most 4 %. Here the picture was right. For all five
+# gone; without any other of the twelve, at most 6 %. Here the picture was right. For all five
 # feminine nouns `▁El` is now more probable than `▁La`: the model no longer knows the gender, and
 # writes the commoner article.
 

@@ -375,7 +375,7 @@ sentences = [
     "It's raining cats and dogs.",
     "The mall is deserted.",
     "The cat that the dog chased ran up a tree.",
-    "His bravery is worthy of praise.",
+    "Never have I seen such a mess.",
 ]
 
 # %% [markdown]
@@ -394,9 +394,9 @@ print(f"\n{better} of {len(sentences)}")
 assert 0 < better < len(sentences)
 
 # %% [markdown]
-# For four of the five, four beams find what greedy search finds. In the fifth, the more probable
-# translation is just as bad: the model hardly knows *bravery* and writes nonsense either way, with
-# four beams *cerebro*, a brain. And what both find may be wrong: the shopping *mall* becomes a
+# For four of the five, four beams find what greedy search finds. In the fifth, greedy search writes
+# *un desastre tan desorden*, "a disaster so mess"; the more probable translation is a sentence, in
+# which only *such* is lost. But what both find may be wrong: the shopping *mall* becomes a
 # *pelota*, a ball, and the dog chases the cat *to* a tree. The search finds what the model
 # considers probable: it does not know more than the model.
 #

@@ -95,16 +95,16 @@ assert "mosca" in translated["There is a fly in my soup."].text
 
 # %%
 bad = {
-    "We were watching television when the lights went out.": "salieron: they left the room",
+    "She gave him the cold shoulder.": "word for word; she paid no attention to him",
     "The cat that the dog chased ran up a tree.": "nested clause: who chased whom?",
     "He sat on the bank of the river.": "banco is a money bank or a bench; a river has an orilla",
     "He kicked the bucket.": "word for word; the idiom means that he died",
     "The judge dismissed the case.": "despidió: as one dismisses an employee",
-    "The nurse said he was tired.": "a nurse and he become women: la enfermera, cansada",
-    "Photosynthesis turns light into sugar.": "an unknown word is copied; se toca is touched",
-    "ngl that was awesome": "chat shorthand that it has not read: robo is a robbery",
-    "Wireless keyboard, black": "a shop's label: no word of the first two is right",
-    "Dear hiring manager,": "a greeting that it has not read: haciendo is doing",
+    "The nurse said he was tired.": "a he becomes a woman: la enfermera",
+    "Photosynthesis turns light into sugar.": "an unknown word is miscopied; se toca is touched",
+    "ngl that was awesome": "chat shorthand that it has not read: Inglaterra is England",
+    "Wireless keyboard, black": "a shop's label: wireless becomes despite having",
+    "Dear hiring manager,": "a greeting that it has not read: queridos are several",
 }
 
 # %% [markdown]
@@ -116,19 +116,19 @@ for english, translation in zip(bad, model.translate(list(bad)), strict=True):
     translated[english] = translation
     print(f"{english}\n    {translation.text}\n    {bad[english]}")
 assert "banco" in translated["He sat on the bank of the river."].text
-assert translated["The nurse said he was tired."].text.endswith("cansada.")
+assert "La enfermera" in translated["The nurse said he was tired."].text
 
 # %% [markdown]
 # There are four kinds of mistakes:
 #
-# - **Unknown words**: *photosynthesis*, *wireless*, *keyboard*, *hiring*. The training text has
-#   them a few times at most. So the model has no piece for them, and reads small pieces that it has
-#   seldom seen together.
-# - **The wrong one of two meanings**, or an idiom taken literally: *bank*, *went out*, *dismissed*,
-#   *kicked the bucket*. The model knows every word, but does not use the rest of the sentence, or
-#   knows too little of the world, to choose the meaning. The nurse is a special case: Spanish must
-#   choose a gender, and the model takes the one that nurses mostly have in its training text, even
-#   though the sentence says *he*.
+# - **Unknown words**: *photosynthesis*, *wireless*, *hiring*. The training text has them a few times
+#   at most. So the model has no piece for them, and reads small pieces that it has seldom seen
+#   together.
+# - **The wrong one of two meanings**, or an idiom taken literally: *bank*, *dismissed*, *the cold
+#   shoulder*, *kicked the bucket*. The model knows every word, but does not use the rest of the
+#   sentence, or knows too little of the world, to choose the meaning. The nurse is a special case:
+#   Spanish must choose a gender, and the model takes the one that nurses mostly have in its
+#   training text, even though the sentence says *he*.
 # - **Lost structure**: the nested clause. The model has learned from short sentences: those in its
 #   test set have seven words and punctuation marks on average.
 # - **A different kind of text**: the beginning of a letter, a chat, a shop. The training text has
@@ -169,7 +169,7 @@ assert sum(scores["bad"]) < 2 * sum(scores["good"])
 assert max(scores["bad"]) > min(scores["good"])
 far_below = sum(score < min(scores["good"]) - 0.1 for score in scores["bad"])
 print(f"{far_below} bad ones are more than 0.1 below every good one")
-assert far_below == 4
+assert far_below == 5
 
 # %%
 from matplotlib.figure import Figure
@@ -192,11 +192,10 @@ axes.spines[["top", "right", "left"]].set_visible(False)
 figure
 
 # %% [markdown]
-# It knows only in part. Four scores are clearly below those of all good translations: those of the
-# three texts of a different kind, and that of photosynthesis. But the translations about the cat,
-# the judge and the lights are hardly less probable than *se quedó sin*, and those about the bank,
-# the nurse and the bucket lie among the good ones. A score warns of text unlike the training text;
-# it does not warn of a meaning that was missed.
+# It knows only in part. Five scores are clearly below those of all good translations: those of the
+# three texts of a different kind, of photosynthesis and of the judge. But the other five, about the
+# cold shoulder, the cat, the bank, the nurse and the bucket, lie among the good ones. A score warns
+# of text unlike the training text; it does not warn of a meaning that was missed.
 #
 # ## Your sentence
 #
@@ -225,7 +224,7 @@ evaluation = json.loads(
 )
 print(f"{evaluation['sentences']:,} sentences: {evaluation['bleu']:.2f} BLEU")
 print(f"{evaluation['signature']}\n{evaluation['details']}")
-assert round(evaluation["bleu"], 2) == 50.39
+assert round(evaluation["bleu"], 2) == 50.51
 
 # %% [markdown]
 # How do sentences become such a number? An *n-gram* is n words in a row. BLEU counts which of a
@@ -273,8 +272,8 @@ references = {
 }
 
 # %% [markdown]
-# **Predict:** Two of the five match the reference word for word. Is their BLEU nearer to 30, 50 or
-# 70?
+# **Predict:** Three of the five match the reference word for word. Is their BLEU nearer to 40, 60
+# or 80?
 
 # %%
 from aiayn_keras.training import corpus_bleu
@@ -288,14 +287,14 @@ print(f"{by_hand:.2f} by hand, {package:.2f} by the package, which asks sacreBLE
 np.testing.assert_allclose(by_hand, package, rtol=1e-6)
 
 # %% [markdown]
-# An extra *ella*, which no reader would mind, costs points, and so does every other word that
+# An extra *Él*, which no reader would mind, costs points, and so does every other word that
 # differs from the reference, even if it is just as good. BLEU is an average over many sentences and
 # says little about a single one. Different ways to split text into words change it by a point or
 # more. That is why sacreBLEU writes a *signature* beside it (`tok:13a` is the way to split,
 # `case:mixed` means that capitals count). A figure without its signature says little.
 #
 # BLEU compares models only on the **same** sentences. The paper's Table 2 (section 6.1) has 27.3
-# for the base model and 28.4 for the big one on English to German news of 2014; 50.39 on short
+# for the base model and 28.4 for the big one on English to German news of 2014; 50.51 on short
 # everyday sentences does not mean that this model is better. Its recipe is the paper's on a small
 # scale; the paper's other experiments, sections 6.2 and 6.3, are repeated on a small scale in
 # [docs/reproduction.md](../docs/reproduction.md) and [docs/parsing.md](../docs/parsing.md).
@@ -319,7 +318,9 @@ assert recipe.augmentation.variants == 5
 
 # %% [markdown]
 # The training took three minutes on an H200 (two CPU cores would need ten hours), so this notebook
-# reads its records instead of repeating it. In a shell, you would start it with:
+# reads its records instead of repeating it. (An hour on two cores then taught the included model
+# more about numbers; the [model card](../saved_models/tatoeba_en_es_keras/README.md) says how.) In a
+# shell, you would start it with:
 #
 # ```shell
 # aiayn-keras train tatoeba_en_es --output runs/tatoeba
@@ -360,8 +361,8 @@ assert history["loss"][-1] < history["val_loss"][-1]
 # The curves show four things:
 #
 # - The validation loss falls by less than half as much as the training loss, and now and then it
-#   rises a little. (The included model is the mean of the last eight checkpoints. The paper
-#   averages its last ones, too: section 6.1.)
+#   rises a little. (The mean of the last eight checkpoints was taken. The paper averages its
+#   last ones, too: section 6.1.)
 # - The training loss ends below the validation loss, although it is measured with dropout: the
 #   model fits its own sentences better than those it has not seen. (Many of its own were joined or
 #   mistyped for the training, so the two texts are not quite comparable.)
@@ -485,9 +486,9 @@ figure
 # %% [markdown]
 # ## Your turn
 #
-# *The lights went out* comes out as *Las luces salieron*: they left, where *se apagaron* would be
-# right. Change the words around it until it comes out right. Then take a word with two meanings,
-# such as *watch*, *match* or *bat*: does the model tell them apart?
+# *The lights went out when I was reading.* comes out with *Las luces salieron*: they left, where *se
+# apagaron* would be right. Change the words around it until it comes out right. Then take a word
+# with two meanings, such as *watch*, *match* or *bat*: does the model tell them apart?
 
 # %% tags=["your-turn"]
 # Your code here

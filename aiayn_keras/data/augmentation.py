@@ -36,6 +36,8 @@ _FORMS_OF_NUMBERS = (
 )
 """Decimals and prices, times, telephone numbers, thousands, amounts with groups and decimals,
 millions, numbers below zero: shares, and numbers of digits."""
+_ROUND_GROUPS = 0.2
+"""Share of the groups behind the first that are zeros, as in `1,000` and `5.00`."""
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _MAX_DIGITS = 5
 MAX_VARIANTS = 100
@@ -245,9 +247,24 @@ def _draw_number(num_digits, random):
         kind = random.random()
         for share, form in _FORMS_OF_NUMBERS:
             if kind < share:
-                return "".join(_draw_digits(p, random) if isinstance(p, int) else p for p in form)
+                return _draw_form(form, random)
             kind -= share
     return _draw_digits(num_digits or int(random.integers(1, _MAX_DIGITS + 1)), random)
+
+
+def _draw_form(form, random):
+    """Draws a number of a form, whose later groups may begin with zeros, or be zeros."""
+    parts = []
+    for part in form:
+        if isinstance(part, str):
+            parts.append(part)
+        elif not any(map(str.isdigit, parts)):
+            parts.append(_draw_digits(part, random))
+        elif random.random() < _ROUND_GROUPS:
+            parts.append("0" * part)
+        else:
+            parts.append(f"{random.integers(10**part):0{part}}")
+    return "".join(parts)
 
 
 def _draw_digits(num_digits, random):

@@ -137,13 +137,18 @@ def test_numbers_are_exchanged_on_both_sides_and_only_where_they_agree():
 def test_numbers_with_marks_are_exchanged_too():
     text = ParallelText(["We saw 20 ships."] * 1000, ["Vimos 20 barcos."] * 1000)
     added = list(augment(text, numbers=1.0))[1000:]
-    forms = set()
+    numbers, forms = set(), set()
     for source, target in added:
         number = re.fullmatch(r"We saw (.*) ships\.", source)[1]
         assert target == f"Vimos {number} barcos."
+        numbers.add(number)
         forms.add(re.sub(r"\d", "9", number))
     assert {"9", "99", "99999", "999.99", "99:99", "999-9999", "99,999", "+99 999 999 999"} < forms
     assert {"9,999.99", "999,999.99", "999,999", "9,999,999", "-9", "-99"} < forms
+    # Amounts are often round, and a group may begin with a zero.
+    for pattern in (r"\d+,000", r"\d+,0[1-9]\d", r"\d+\.00", r"\d+:0\d"):
+        assert any(re.fullmatch(pattern, number) for number in numbers), pattern
+    assert not any(re.match(r"[-+]?0", number) for number in numbers)
 
 
 def test_numbers_that_the_sides_write_differently_are_not_exchanged():
