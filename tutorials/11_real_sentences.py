@@ -121,9 +121,9 @@ assert "La enfermera" in translated["The nurse said he was tired."].text
 # %% [markdown]
 # There are four kinds of mistakes:
 #
-# - **Unknown words**: *photosynthesis*, *wireless*, *hiring*. The training text has them a few times
-#   at most. So the model has no piece for them, and reads small pieces that it has seldom seen
-#   together.
+# - **Unknown words**: *photosynthesis*, *wireless*, *hiring*. The training text has them a few
+#   times at most. So the model has no piece for them, and reads small pieces that it has seldom
+#   seen together.
 # - **The wrong one of two meanings**, or an idiom taken literally: *bank*, *dismissed*, *the cold
 #   shoulder*, *kicked the bucket*. The model knows every word, but does not use the rest of the
 #   sentence, or knows too little of the world, to choose the meaning. The nurse is a special case:
@@ -318,8 +318,8 @@ assert recipe.augmentation.variants == 5
 
 # %% [markdown]
 # The training took three minutes on an H200 (two CPU cores would need ten hours), so this notebook
-# reads its records instead of repeating it. (An hour on two cores then taught the included model
-# more about numbers; the [model card](../saved_models/tatoeba_en_es_keras/README.md) says how.) In a
+# reads its records instead of repeating it. (An hour on two cores then taught the included
+# model more about numbers: see its [card](../saved_models/tatoeba_en_es_keras/README.md).) In a
 # shell, you would start it with:
 #
 # ```shell
@@ -486,8 +486,8 @@ figure
 # %% [markdown]
 # ## Your turn
 #
-# *The lights went out when I was reading.* comes out with *Las luces salieron*: they left, where *se
-# apagaron* would be right. Change the words around it until it comes out right. Then take a word
+# *The lights went out when I was reading.* comes out with *Las luces salieron*: they left, where
+# *se apagaron* would be right. Change the words around it until it comes out right. Then take a word
 # with two meanings, such as *watch*, *match* or *bat*: does the model tell them apart?
 
 # %% tags=["your-turn"]
