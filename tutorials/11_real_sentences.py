@@ -487,8 +487,8 @@ figure
 # ## Your turn
 #
 # *The lights went out when I was reading.* comes out with *Las luces salieron*: they left, where
-# *se apagaron* would be right. Change the words around it until it comes out right. Then take a word
-# with two meanings, such as *watch*, *match* or *bat*: does the model tell them apart?
+# *se apagaron* would be right. Change the words around it until it comes out right. Then take a
+# word with two meanings, such as *watch*, *match* or *bat*: does the model tell them apart?
 
 # %% tags=["your-turn"]
 # Your code here
