@@ -197,7 +197,9 @@ def _numbers_with_other_separators(source, translation):
     translation = "".join(str(int(each)) if each.isdecimal() else each for each in translation)
     translation = translation.translate(_ARABIC_SEPARATORS)
     amounts = {_value(match) for match in _AMOUNT.finditer(translation)}
-    others = {each for text in _PARTS.findall(translation) for each in (text, _exchanged(text))}
+    written = _PARTS.findall(translation)
+    others = {each for text in written for each in (text, _exchanged(text))}
+    mixed = {_digits(each) for each in written if not _GROUPS.fullmatch(each)}  # 1.000,000
     lost = {
         match[0]
         for match in _AMOUNT.finditer(source)
@@ -206,7 +208,8 @@ def _numbers_with_other_separators(source, translation):
     lost.update(
         number
         for number in _PARTS.findall(source)
-        if not (_AMOUNT.fullmatch(number) or _GROUPS.fullmatch(number) or number in others)
+        if not (_AMOUNT.fullmatch(number) or number in others)
+        and (not _GROUPS.fullmatch(number) or _digits(number) in mixed)
     )
     return {_NUMBER.match(number)[0] for number in lost}
 

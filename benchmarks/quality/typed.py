@@ -68,6 +68,12 @@ FORMS = {
         "The company paid ${}.",
         lambda draw: f"{draw.randint(1_000, 10_000_000):,}.{draw.randint(10, 99)}",
     ),
+    "round amounts": (
+        "They sold it for {} dollars.",
+        lambda draw: (
+            f"{draw.randint(1, 99) * 10 ** draw.randint(3, 6):,}{draw.choice(['', '.00'])}"
+        ),
+    ),
 }
 EMOJI = (
     *(
