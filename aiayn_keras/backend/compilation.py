@@ -4,12 +4,14 @@ import contextlib
 import functools
 import itertools
 import os
+import sys
 import threading
 
 import keras
 from keras import ops, tree
 
 from aiayn_keras.backend.computations import computation_of
+from aiayn_keras.backend.devices import has_accelerator
 from aiayn_keras.backend.forking import begin_computing
 from aiayn_keras_light.translating import map_in_threads
 
@@ -252,31 +254,41 @@ def _whole():
     return tf.experimental.function_executor_type("SINGLE_THREADED_EXECUTOR")
 
 
-class _OneThread:
-    """Counts the calls that need PyTorch to use one thread, so that the last one resets it."""
+class _FewerThreads:
+    """Lets PyTorch use fewer threads an operation while calls that ask for it are running."""
 
     def __init__(self):
-        self._lock, self._num_calls, self._num_threads = threading.Lock(), 0, None
+        self._lock, self._divisors, self._usual = threading.Lock(), [], None
 
-    def __enter__(self):
-        import torch
+    @contextlib.contextmanager
+    def divided_by(self, divisor):
+        """A context in which an operation has the usual number of threads over `divisor`.
 
+        The largest divisor of all calls that are running counts; the last one resets the number.
+        """
         with self._lock:
-            if not self._num_calls:
-                self._num_threads = torch.get_num_threads()
-                torch.set_num_threads(1)
-            self._num_calls += 1
-
-    def __exit__(self, *_):
-        import torch
-
-        with self._lock:
-            self._num_calls -= 1
-            if not self._num_calls:
-                torch.set_num_threads(self._num_threads)
+            if not self._divisors:
+                self._usual = _torch_threads()
+            self._divisors.append(divisor)
+            _torch_threads(self._usual // max(self._divisors))
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._divisors.remove(divisor)
+                _torch_threads(self._usual // max(self._divisors, default=1))
 
 
-_one_thread = _OneThread()
+def _torch_threads(number=None):
+    """Sets the number of PyTorch's threads, at least 1, if it is given, and returns it."""
+    import torch
+
+    if number is not None:
+        torch.set_num_threads(max(1, number))
+    return torch.get_num_threads()
+
+
+_fewer_threads = _FewerThreads()
 
 
 def for_small_operations():
@@ -285,7 +297,9 @@ def for_small_operations():
     Its threads wait for each other by spinning. Where another program needs a core, that takes
     milliseconds for every operation, and a sentence ten times as long.
     """
-    return _one_thread if keras.config.backend() == "torch" else contextlib.nullcontext()
+    if keras.config.backend() != "torch":
+        return contextlib.nullcontext()
+    return _fewer_threads.divided_by(sys.maxsize)
 
 
 _KNOWS_CORES = hasattr(os, "sched_getaffinity")  # those that this process may use
@@ -331,8 +345,9 @@ def _num_parallel_batches():
 def in_parallel(function, items):
     """Calls a compiled function with each item, and yields the results in order.
 
-    One batch of a small model does not keep two cores busy, so TensorFlow and JAX run two at once
-    (or one per core, see `use_one_core_per_batch`). PyTorch runs from Python, one thread at a time.
+    One batch of a small model does not keep two cores busy, so two run at once (or one per core,
+    see `use_one_core_per_batch`). On PyTorch the two divide the threads between them; a GPU, which
+    computes one operation after another, has one batch at a time.
 
     Args:
         function: Takes an item.
@@ -341,6 +356,9 @@ def in_parallel(function, items):
     Yields:
         `function(item)` for every item.
     """
-    is_torch = keras.config.backend() == "torch"
-    num_threads = 1 if is_torch or len(items) < 2 else _num_parallel_batches()
-    return map_in_threads(function, items, num_threads)
+    with contextlib.ExitStack() as stack:
+        num_threads = _num_parallel_batches()
+        if keras.config.backend() == "torch" and len(items) > 1:
+            num_threads = 1 if has_accelerator() else num_threads
+            stack.enter_context(_fewer_threads.divided_by(num_threads))
+        yield from map_in_threads(function, items, num_threads)

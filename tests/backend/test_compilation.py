@@ -1,5 +1,6 @@
 """Batches whose first two have a size in common that others have not."""
 
+import contextlib
 import functools
 import subprocess
 import sys
@@ -18,9 +19,11 @@ from keras import ops
 from aiayn_keras.backend import (
     CompiledFunctions,
     bfloat16_products,
+    compilation,
     compile_inference,
     cond_without_lowering,
     for_small_operations,
+    in_parallel,
     while_loop,
     with_free_shapes,
 )
@@ -280,20 +283,49 @@ def test_small_loops_and_rare_branches_stay_whole_in_a_tensorflow_graph(dtype, i
     assert found == dissolved
 
 
-@pytest.mark.skipif(keras.config.backend() != "torch", reason="threads of PyTorch")
-def test_small_operations_take_one_thread_until_the_last_call_is_over():
+@pytest.fixture
+def three_threads():
+    """PyTorch with three threads an operation."""
     import torch
 
     before = torch.get_num_threads()
     torch.set_num_threads(3)
-    try:
+    yield torch
+    torch.set_num_threads(before)
+
+
+@pytest.mark.skipif(keras.config.backend() != "torch", reason="threads of PyTorch")
+def test_small_operations_take_one_thread_until_the_last_call_is_over(three_threads):
+    with for_small_operations():
         with for_small_operations():
-            with for_small_operations():
-                assert torch.get_num_threads() == 1
-            assert torch.get_num_threads() == 1
-        assert torch.get_num_threads() == 3
-        with pytest.raises(KeyError), for_small_operations():
-            raise KeyError
-        assert torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(before)
+            assert three_threads.get_num_threads() == 1
+        assert three_threads.get_num_threads() == 1
+    assert three_threads.get_num_threads() == 3
+    with pytest.raises(KeyError), for_small_operations():
+        raise KeyError
+    assert three_threads.get_num_threads() == 3
+
+
+@pytest.mark.skipif(keras.config.backend() != "torch", reason="threads of PyTorch")
+def test_two_batches_at_once_divide_the_threads(three_threads, monkeypatch):
+    monkeypatch.setattr(compilation, "has_accelerator", lambda: False)
+    three_threads.set_num_threads(4)
+    meeting = threading.Barrier(2, timeout=60)
+
+    def search(item):
+        meeting.wait()  # until the other one is there
+        with for_small_operations() if item == 3 else contextlib.nullcontext():
+            meeting.wait()
+            return item, three_threads.get_num_threads()
+
+    assert list(in_parallel(search, [0, 1])) == [(0, 2), (1, 2)]
+    assert dict(in_parallel(search, [2, 3]))[3] == 1
+    assert three_threads.get_num_threads() == 4
+
+
+@pytest.mark.skipif(keras.config.backend() != "torch", reason="threads of PyTorch")
+def test_a_gpu_computes_one_batch_at_a_time(three_threads, monkeypatch):
+    monkeypatch.setattr(compilation, "has_accelerator", lambda: True)
+    threads = in_parallel(lambda item: threading.get_ident(), list(range(8)))
+    assert len(set(threads)) == 1
+    assert three_threads.get_num_threads() == 3
