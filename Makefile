@@ -3,6 +3,7 @@
 VENV ?= .venv
 VENV_WITHOUT_TENSORFLOW ?= .venv-without-tensorflow
 VENV_TPU ?= .venv-tpu
+VENV_LOWEST ?= .venv-lowest
 # To have the small wheel from PyTorch's own index:
 #   make test-backends TORCH="torch --index-url https://download.pytorch.org/whl/cpu"
 TORCH ?= torch==2.13.0
@@ -61,13 +62,14 @@ INSTALLED_BOOK := $(VENV)/.installed-book
 INSTALLED_BACKENDS := $(VENV)/.installed-backends
 INSTALLED_WITHOUT_TENSORFLOW := $(VENV_WITHOUT_TENSORFLOW)/.installed
 INSTALLED_TPU := $(VENV_TPU)/.installed
+INSTALLED_LOWEST := $(VENV_LOWEST)/.installed
 
 # Tests start hundreds of processes, none of which needs to compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo release-demo release-tatoeba test test-all test-backends test-jax test-torch test-engines environment test-without-tensorflow tpu-environment tutorials tutorials-quick notebooks book play play-runtime mutants lint format clean
+.PHONY: help install demo release-demo release-tatoeba test test-all test-backends test-jax test-torch test-engines environment test-without-tensorflow test-lowest tpu-environment tutorials tutorials-quick notebooks book play play-runtime mutants lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -133,10 +135,15 @@ test-all: $(INSTALLED_BACKENDS) ## The check of a release, hours: every test on 
 	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(ALL) $(EVERYTHING_ON_A_BACKEND)
 	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(ALL) $(EVERYTHING_ON_A_BACKEND) $(CONVERTERS)
 	set -e; for claim in $(CLAIMS); do KERAS_BACKEND=tensorflow $(BIN)/python -m tests.claims.$$claim; done
-	$(MAKE) test-without-tensorflow mutants lint tutorials book
+	$(MAKE) test-without-tensorflow test-lowest mutants lint tutorials book
 
 test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed
 	KERAS_BACKEND=jax $(VENV_WITHOUT_TENSORFLOW)/bin/python -m pytest tests/test_without_tensorflow.py
+
+# Old libraries warn of what newer ones, or a newer Python, no longer like.
+test-lowest: $(INSTALLED_LOWEST) ## Run tests with the oldest versions of the dependencies that pyproject.toml allows
+	KERAS_BACKEND=tensorflow $(VENV_LOWEST)/bin/$(PYTEST) --override-ini filterwarnings=default --disable-warnings \
+		$(addprefix tests/,cli common convert data documents export light models parsing plotting serving)
 
 tpu-environment: $(INSTALLED_TPU) ## Make an environment with the compilers for TPUs and GPUs, for python -m benchmarks.tpu, and try it
 	KERAS_BACKEND=jax $(VENV_TPU)/bin/python -m pytest tests/benchmarks
@@ -178,7 +185,7 @@ format: $(INSTALLED_DEV) ## Put the code into the house format
 	$(BIN)/ruff check --fix
 
 clean: ## Remove the environments, the caches and the builds (saved models and runs stay)
-	rm -rf $(VENV) $(VENV_WITHOUT_TENSORFLOW) $(VENV_TPU) build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(VENV_WITHOUT_TENSORFLOW) $(VENV_TPU) $(VENV_LOWEST) build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find aiayn_keras tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define find-python
@@ -224,4 +231,13 @@ $(INSTALLED_TPU): pyproject.toml constraints.txt requirements-without-tensorflow
 	# Of JAX for GPUs the compiler alone, without NVIDIA's libraries.
 	$(INSTALL) $(VENV_TPU) --no-deps jax-cuda12-plugin jax-cuda12-pjrt
 	$(INSTALL) $(VENV_TPU) --no-deps keras-hub --editable .
+	@touch $@
+
+# Of the package; what the tests need besides is new.
+$(INSTALLED_LOWEST): pyproject.toml
+	$(find-python)
+	$(PYTHON) -m venv $(VENV_LOWEST)
+	$(VENV_LOWEST)/bin/python -m pip install --quiet uv
+	$(VENV_LOWEST)/bin/python -m uv pip install --python $(VENV_LOWEST) --resolution lowest-direct --editable ".[documents,fast]"
+	$(VENV_LOWEST)/bin/python -m uv pip install --python $(VENV_LOWEST) hypothesis pytest pytest-timeout pytest-xdist python-docx scipy
 	@touch $@

@@ -157,7 +157,6 @@ def test_the_list_without_tensorflow_is_the_list_of_dependencies_otherwise():
     assert requirement_names(left_out) == {
         "grpcio",
         "keras-nlp",
-        "protobuf",
         "tensorflow",
         "tensorflow-serving-api",
         "tensorflow-text",

@@ -195,6 +195,13 @@ def test_tests_that_fail_on_the_code_as_it_is_prove_nothing(small_package, tmp_p
         try_mutants([mutant], results, tmp_path / "copies", processes=1)
 
 
+def test_a_mistake_that_never_ends_is_noticed(small_package, tmp_path):
+    copy = running.Copy(tmp_path / "copy")
+    (copy.folder / "tests" / "test_endless.py").write_text("def test_it():\n    while True: ...\n")
+    runner = running.Runner(copy, seconds=2)
+    assert runner.first_failure(["test_endless.py"]) == "(no end after 2 s of processor time)"
+
+
 def test_the_command_lists_mutants():
     from click.testing import CliRunner
 

@@ -86,6 +86,7 @@ def test_a_path_that_looks_like_another_kind_of_url_is_read_with_a_dot_before_it
 
 
 def test_the_name_of_an_object_holds_no_second_url():
+    pytest.importorskip("aiohttp")
     _, path = file_system("http://127.0.0.1/corpus/a::reference://b")
     assert path == "http://127.0.0.1/corpus/a::reference://b"
 

@@ -6,7 +6,9 @@ Frameworks take seconds to import, so a server imports them once and forks: `mul
 import contextlib
 import multiprocessing
 import os
+import resource
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -18,6 +20,10 @@ LINKED = ("benchmarks", "docs", "experiments", "saved_models", "tutorials")
 
 PRELOADED = ("tensorflow", "keras", "keras_hub", "tensorflow_text", "pytest")
 SECONDS = 900
+"""Processor time after which a process has no end."""
+_SHARE_OF_A_CORE = 0.2
+"""The least that a busy machine, or a process that waits, has of a core."""
+
 PYTEST = (
     *("-x", "-q", "--tb=no", "-p", "no:cacheprovider"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # some are imported by the server
@@ -62,7 +68,7 @@ class Runner:
     Args:
         copy: A `Copy`.
         preloaded: Modules that the server of processes imports.
-        seconds: Time after which a process is ended.
+        seconds: Processor time after which a process is ended.
     """
 
     def __init__(self, copy, preloaded=PRELOADED, seconds=SECONDS):
@@ -84,15 +90,18 @@ class Runner:
         receiver, sender = self.context.Pipe(duplex=False)
         paths = [f"tests/{test}" for test in tests]
         process = self.context.Process(
-            target=_run_pytest, args=(str(self.copy.folder), paths, sender)
+            target=_run_pytest, args=(str(self.copy.folder), paths, self.seconds, sender)
         )
         process.start()
         sender.close()
         try:
-            if not receiver.poll(self.seconds):
-                return f"(no end after {self.seconds} s)"
+            if not receiver.poll(self.seconds / _SHARE_OF_A_CORE):
+                return f"(no end after {self.seconds / _SHARE_OF_A_CORE:g} s)"
             status, failure, output = receiver.recv()
         except EOFError:
+            process.join()
+            if process.exitcode == -signal.SIGXCPU:
+                return f"(no end after {self.seconds} s of processor time)"
             return "(the process crashed)"
         finally:
             process.kill()
@@ -116,10 +125,11 @@ class _FirstFailure:
             self.name = f"(import of {report.nodeid})"
 
 
-def _run_pytest(folder, paths, sender):
+def _run_pytest(folder, paths, seconds, sender):
     """Sends pytest's status, the first failure, and what was printed."""
     import pytest
 
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
     os.chdir(folder)
     # Two versions of a module may share size and second: a `.pyc` could be the wrong one's.
     sys.dont_write_bytecode = True
