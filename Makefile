@@ -144,6 +144,8 @@ test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and
 test-lowest: $(INSTALLED_LOWEST) ## Run tests with the oldest versions of the dependencies that pyproject.toml allows
 	KERAS_BACKEND=tensorflow $(VENV_LOWEST)/bin/$(PYTEST) --override-ini filterwarnings=default --disable-warnings \
 		$(addprefix tests/,cli common convert data documents export light models parsing plotting serving)
+	KERAS_BACKEND=jax $(VENV_LOWEST)/bin/$(PYTEST) --override-ini filterwarnings=default --disable-warnings tests/backend \
+		tests/layers tests/optimization tests/decoding/test_beam_search.py
 
 tpu-environment: $(INSTALLED_TPU) ## Make an environment with the compilers for TPUs and GPUs, for python -m benchmarks.tpu, and try it
 	KERAS_BACKEND=jax $(VENV_TPU)/bin/python -m pytest tests/benchmarks
@@ -238,6 +240,6 @@ $(INSTALLED_LOWEST): pyproject.toml
 	$(find-python)
 	$(PYTHON) -m venv $(VENV_LOWEST)
 	$(VENV_LOWEST)/bin/python -m pip install --quiet uv
-	$(VENV_LOWEST)/bin/python -m uv pip install --python $(VENV_LOWEST) --resolution lowest-direct --editable ".[documents,fast]"
+	$(VENV_LOWEST)/bin/python -m uv pip install --python $(VENV_LOWEST) --resolution lowest-direct --editable ".[documents,fast,jax]"
 	$(VENV_LOWEST)/bin/python -m uv pip install --python $(VENV_LOWEST) hypothesis pytest pytest-timeout pytest-xdist python-docx scipy
 	@touch $@

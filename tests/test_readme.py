@@ -70,6 +70,9 @@ SLOW = {
 }
 """Sections that `make test-all` runs, and what runs the same meanwhile."""
 
+NEEDS = {("docs/devices.md", "The engine that searches"): "ctranslate2"}
+"""Sections that need a package of an extra, of which `make test` installs none."""
+
 TEXT_FILES = (
     *("sentences.en", "sentences.txt", "pairs.tsv", "test.en", "test.de", "test.es", "other.de"),
     *("dict.en.txt", "dict.de.txt", "en.vocab", "de.vocab"),
@@ -202,12 +205,14 @@ def checkouts(tmp_path_factory, address_of):
     ],
 )
 def test_code_runs_as_pasted(page, title, checkouts):
+    if package := NEEDS.get((page, title)):
+        pytest.importorskip(package)
     checkouts(page).run(SECTIONS[page], title)
 
 
 def test_there_is_code():
     assert len(SECTIONS["README.md"]) > 2
-    assert all(title in SECTIONS[page] for page, title in SLOW)
+    assert all(title in SECTIONS[page] for page, title in (*SLOW, *NEEDS))
 
 
 PAGE = """

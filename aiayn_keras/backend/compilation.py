@@ -102,8 +102,18 @@ def _compile_tensorflow(function, models):
     return call
 
 
+_OLDEST_JAX = (0, 6, 1)
+"""The compilers of older versions get searches of groups of sentences wrong, without a word."""
+
+
 def _compile_jax(function, models):
     import jax
+
+    if jax.__version_info__ < _OLDEST_JAX:
+        raise RuntimeError(
+            f"JAX {jax.__version__} compiles searches wrongly: some translations would be empty. "
+            "Install a newer one: pip install 'jax>=0.6.2'."
+        )
 
     @jax.jit
     def stateless(values, args):

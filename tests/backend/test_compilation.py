@@ -283,6 +283,15 @@ def test_small_loops_and_rare_branches_stay_whole_in_a_tensorflow_graph(dtype, i
     assert found == dissolved
 
 
+@pytest.mark.skipif(keras.config.backend() != "jax", reason="versions of JAX")
+def test_versions_of_jax_that_search_wrongly_are_refused(model, monkeypatch):
+    import jax
+
+    monkeypatch.setattr(jax, "__version_info__", (0, 6, 0))
+    with pytest.raises(RuntimeError, match=r"pip install 'jax>=0\.6\.2'"):
+        compile_inference(lambda x: x, model)
+
+
 @pytest.fixture
 def three_threads():
     """PyTorch with three threads an operation."""
