@@ -55,6 +55,12 @@ def split_digits(proto):
     return model.SerializeToString()
 
 
+def abilities(proto):
+    """The set of those of `byte_fallback` and `split_digits` that a SentencePiece model has."""
+    spec = _read(proto).trainer_spec
+    return {name for name in ("byte_fallback", "split_digits") if getattr(spec, name)}
+
+
 def _read(proto):
     model = sentencepiece_model_pb2.ModelProto()
     model.ParseFromString(proto)

@@ -18,6 +18,7 @@ from aiayn_keras.models import (
 )
 from aiayn_keras.models.architecture import DEPTHS, RATES
 from aiayn_keras.models.model_folder import MAX_JSON_BYTES, WEIGHTS, check_model_folder
+from aiayn_keras.models.vocabulary_changes import abilities
 from aiayn_keras.training.adapters import (
     add_adapters,
     has_adapters,
@@ -121,9 +122,18 @@ def _with_changed_tokenizer(model, section):
     """A model that reads text as the given fields of a `TokenizerSection` say.
 
     Tokens that are added to the vocabulary get random embeddings, as large as those of the others.
+
+    Raises:
+        ValueError: If a field takes from the vocabulary what it has.
     """
     old = tokenizer = model.preprocessor.tokenizer
     given = section.model_fields_set
+    for name in sorted(abilities(tokenizer.proto) & given):
+        if not getattr(section, name):
+            raise ValueError(
+                f"`tokenizer.{name}`: the vocabulary of `model.initial` has it, and cannot lose "
+                "it: leave the field out. Received: false"
+            )
     if "normalization" in given:
         tokenizer = tokenizer.with_normalization(section.normalization)
     if section.target_normalization is not None:

@@ -2,11 +2,12 @@ import keras
 import pytest
 
 from aiayn_keras.data import ParallelText
-from aiayn_keras.models import TransformerSeq2SeqLM
+from aiayn_keras.models import TransformerSeq2SeqLM, TransformerTokenizer
 from aiayn_keras.scale.preparation import prepare
 from aiayn_keras.training import RecipeError, load_recipe, train
 from aiayn_keras.training.building import build_model, read_initial, read_sizes
 from aiayn_keras.training.training_data import check_known, tokenize_pairs
+from tests.export.random_model import build_random_model
 from tests.helpers import assert_close
 from tests.training.fine_tuning import (
     RANK,
@@ -137,6 +138,18 @@ def test_a_recipe_goes_on_as_it_is_written(initial, tmp_path, settings):
 def test_identity_composes_what_a_changed_tokenizer_reads(initial):
     tokenizer = read_initial(recipe_from(initial, "tokenizer.normalization=identity")).tokenizer
     assert tokenizer.proto == load(initial).preprocessor.tokenizer.with_normalization("nfc").proto
+
+
+@pytest.mark.parametrize("name", ["byte_fallback", "split_digits"])
+def test_what_a_vocabulary_cannot_lose_is_refused(tmp_path, name):
+    tokenizer = TransformerTokenizer.train(
+        [*SOURCES, "0 1 2 3 4 5 6 7 8 9"], 310, byte_fallback=True, split_digits=True
+    )
+    build_random_model(tokenizer, seed=0).save_to_preset(tmp_path / "initial")
+    recipe = recipe_from(tmp_path / "initial", f"tokenizer.{name}=false")
+    with pytest.raises(ValueError, match=rf"`tokenizer\.{name}`: the vocabulary .* cannot lose"):
+        read_initial(recipe)
+    assert read_initial(recipe_from(tmp_path / "initial")).tokenizer.proto == tokenizer.proto
 
 
 def test_text_of_another_script_is_refused_with_its_share(initial, tmp_path):
