@@ -415,8 +415,9 @@ class _Position:
 
 def _project_memory(backbone, memory):
     """Every decoder layer's keys `(B, H, S, K)` and values `(B, H, S, K_v)` of a memory."""
+    dtype = backbone.compute_dtype  # Keras multiplies float64 in float32 on PyTorch
     return [
-        tuple(map(_contiguous, block.cross_attention.project_memory(memory)))
+        tuple(_contiguous(ops.cast(x, dtype)) for x in block.cross_attention.project_memory(memory))
         for block in backbone.decoder_blocks
     ]
 

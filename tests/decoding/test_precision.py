@@ -155,3 +155,19 @@ def test_a_sentence_alone_is_translated_as_in_a_batch(dtype, num_beams):
         (alone,) = model.translate([source], num_beams=num_beams)
         assert alone.tokens == expected.tokens
         assert_close(alone.score, expected.score, rtol=1e-2)
+
+
+@pytest.mark.skipif(keras.config.backend() == "jax", reason="JAX computes float64 in float32")
+def test_a_search_in_float64_finds_what_one_in_float32_finds():
+    tokenizer = TransformerTokenizer.train(["one two three", "two one", "three"] * 9, V)
+    preprocessor = TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8)
+    double, single = (
+        TransformerSeq2SeqLM(small_model(dtype=dtype).backbone, preprocessor)
+        for dtype in ("float64", "float32")
+    )
+    single.set_weights(double.get_weights())
+    (actual,), (expected,) = (
+        model.translate(["one two"], max_length=4) for model in (double, single)
+    )
+    assert actual.tokens == expected.tokens
+    assert_close(actual.score, expected.score, rtol=1e-4)
