@@ -139,10 +139,16 @@ def _print_versions(kit, states):
 
     labels = read_labels(kit)
     numbers = {int(path.name) for path in kit.iterdir() if path.name.isdecimal()}
-    for number in sorted(numbers | {*states}):
+    for number in sorted(numbers | {*states} | {*labels.values()}):
         words = [str(number), *(label for label in _LABELS if labels[label] == number)]
         words += [states[number]] if number in states else []
         click.echo("\t".join(words))
+    if labels["canary"] not in numbers:
+        click.echo(
+            f"models.config says that version {labels['canary']} is canary, and its folder is "
+            "gone: nobody is answered. Put it back, or move the label.",
+            err=True,
+        )
     click.echo(
         f"A server of two cores with the versions of models.config needs up to "
         f"{memory_needed(kit) // _MEBIBYTE:,} MiB.",

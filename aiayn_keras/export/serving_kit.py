@@ -245,13 +245,16 @@ def read_name(folder):
 def read_labels(folder):
     """Reads the labels of a kit: a dictionary from a label to a version's number.
 
+    `canary` may be a version whose folder is gone: a server answers nobody with it.
+
     Raises:
         FileNotFoundError: If the kit has no `models.config`.
         ValueError: If `models.config` is not what the export writes.
     """
     paths, config = _checked_kit(folder)
     _check_stable(folder / CONFIG, config.labels["stable"], paths)
-    return config.labels
+    written = ModelsConfig.read(folder / CONFIG).labels
+    return {label: written.get(label, number) for label, number in config.labels.items()}
 
 
 def memory_needed(folder):

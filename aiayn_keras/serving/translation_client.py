@@ -382,7 +382,8 @@ def call_with_retries(call, deadline, connect_timeout):
     Args:
         call: Function of the number of seconds left.
         deadline: Seconds for all calls and the waits between them.
-        connect_timeout: The same, for calls that raise `NotListeningError`.
+        connect_timeout: Seconds from the beginning, or from the last sign that somebody listened,
+            for calls that raise `NotListeningError`.
 
     Returns:
         The result of `call`.
@@ -391,11 +392,16 @@ def call_with_retries(call, deadline, connect_timeout):
         ServerUnavailableError: The last one, once the next wait would miss the deadline.
         ServingError: Any other error, at once.
     """
-    end = time.monotonic() + deadline
+    begin = time.monotonic()
+    end = begin + deadline
+    heard = 0.0  # seconds after the beginning at which somebody last listened
 
     def allowed(state):
-        is_listening = not isinstance(state.outcome.exception(), NotListeningError)
-        return deadline if is_listening else min(deadline, connect_timeout)
+        nonlocal heard
+        if isinstance(state.outcome.exception(), NotListeningError):
+            return min(deadline, heard + connect_timeout)
+        heard = time.monotonic() - begin
+        return deadline
 
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(ServerUnavailableError),

@@ -162,6 +162,15 @@ def test_the_label_of_a_version_that_is_gone_goes_back(kit, note_version):  # no
     assert labels_and_versions(kit) == ({"stable": 1, "canary": 1}, [1])
 
 
+def test_a_canary_that_is_gone_is_not_shown_as_another_version(kit, note_version):  # noqa: F811
+    note_version(kit, 2)
+    assert run("release", kit, "canary", 2).exit_code == 0
+    shutil.rmtree(kit / "2")
+    result = run("release", kit)
+    assert result.stdout == "1\tstable\n2\tcanary\n"
+    assert "version 2 is canary, and its folder is gone" in result.stderr
+
+
 def test_a_release_in_a_renamed_folder_renames_no_model(kit, note_version):  # noqa: F811
     config = kit / "models.config"
     config.write_text(config.read_text().replace("/models/small", "/srv/small"))

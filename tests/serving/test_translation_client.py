@@ -54,6 +54,20 @@ def test_an_address_where_nobody_listens_is_soon_given_up(clock):
     assert 0 < sum(sleeps) <= 1
 
 
+def test_a_server_that_restarts_during_a_long_request_is_waited_for(clock):
+    now, _ = clock
+    errors = [ServerUnavailableError("broken"), NotListeningError("refused")]
+
+    def call(seconds):
+        if not errors:
+            return "done"
+        if len(errors) == 2:
+            now[0] += 20.0  # longer than `connect_timeout`
+        raise errors.pop(0)
+
+    assert call_with_retries(call, deadline=60, connect_timeout=5) == "done"
+
+
 def test_every_attempt_gets_the_seconds_that_are_left(clock):
     now, _ = clock
     start, left = now[0], []

@@ -148,8 +148,10 @@ class RestApplication:
 def _model_spec(found):
     """The name, version and label of the model in a path."""
     version, label = found["version"], found["label"]
-    if version is not None and int(version[:20]) > MAX_VERSION:
-        raise invalid(f"Failed to convert version: {version} to numeric.")
+    if version is not None:
+        version = version.lstrip("0") or "0"
+        if int(version[:20]) > MAX_VERSION:
+            raise invalid(f"Failed to convert version: {found['version']:.100} to numeric.")
     return (
         unquote(found["name"]),
         None if version is None else int(version),

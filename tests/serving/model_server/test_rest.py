@@ -73,6 +73,8 @@ def test_a_packed_request_is_unpacked(start_server, ask):
         ("POST", "/v1/models/Small:predict", 404, "Servable not found for request: Latest(Small)"),
         ("POST", "/v1/models/small/versions/x:predict", 400, "Malformed request: POST "),
         ("POST", "/v1/models/small/versions/99999999999999999999:predict", 400, "to numeric."),
+        ("POST", f"/v1/models/small/versions/{30 * '0'}1:predict", 200, None),
+        ("POST", f"/v1/models/small/versions/{'0' * 20 + '9' * 5000}:predict", 400, "to numeric."),
         ("POST", "/v1/models/small/versions/1/labels/stable:predict", 400, "Malformed request"),
         ("GET", "/v1/models/small/", 400, "Malformed request: GET /v1/models/small/"),
         ("GET", "/v1/models/small/versions/1/metadata", 200, None),
