@@ -117,6 +117,11 @@ def _check_columns_of(data, format, columns, name):
 
 def _check_is_a_folder(output):
     """Refuses a new folder that is named like a file: somebody expects the translation there."""
+    if "://" not in output and Path(output).is_file():
+        raise click.UsageError(
+            f"--output is a folder for the translations of files, and {output!r} is a file. "
+            "Name a folder that is new or empty."
+        )
     ending = PurePosixPath(output).suffix.lower()
     is_of_a_file = ending[1:] in {*_FORMATS, "txt", "htm", "gz", "parquet"}
     if is_of_a_file and "://" not in output and not Path(output).exists():

@@ -138,6 +138,8 @@ def translate(
         raise click.UsageError("--alignments needs --json.")
     if prefix_file is not None and input_file is None:
         raise click.UsageError("--prefixes needs --input.")
+    if input_file == "-":
+        raise click.UsageError("--input - is not a file: omit --input to read standard input.")
     check_table(input_file, document_format, columns)
     chosen = choose_documents(input_file, output, document, document_format)
     document = document or document_format == "text"

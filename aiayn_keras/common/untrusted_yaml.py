@@ -114,7 +114,8 @@ class _Loader(yaml.SafeLoader):
         seen = set()
         for key, _ in node.value:
             if key.tag != "tag:yaml.org,2002:str":  # a merge would bring keys of its own
-                _refuse(key, "a key must be a string")
+                hint = "; a number has a point, not a comma" if key.tag.endswith(":int") else ""
+                _refuse(key, f"a key must be a string{hint}")
             if key.value in seen:
                 _refuse(key, f"the key {key.value[:80]!r} appears twice")
             seen.add(key.value)

@@ -201,6 +201,8 @@ def read_pairs_and_bad_lines(
     check_number_of_lines(number, source_path, max_lines)
     if not number:
         raise CorpusError(f"{source_path}: the corpus is empty.")
+    if target_path is None and all("no tab" in each.kind for each in bad) and not sources:
+        _check_format(source_path)
     text = ParallelText(sources, targets, name=pathlib.Path(source_path).name)
     if target_path is None:
         sides = text.sources, text.targets
@@ -211,6 +213,16 @@ def read_pairs_and_bad_lines(
     if number == 1:
         check_line_ends(paths, text)
     return ReadPairs(text, tuple(lines), bad, number)
+
+
+def _check_format(path):
+    """Refuses a file without pairs by the format that its name tells."""
+    ending = pathlib.Path(path).suffix.lower()
+    if ending in (".csv", ".json", ".jsonl"):
+        raise CorpusError(
+            f"{path}: expected lines of `source<TAB>target`, and none of this {ending} file is. "
+            "Write its two columns as tab-separated text without quotation marks and header."
+        )
 
 
 def _check_normalization(normalization):

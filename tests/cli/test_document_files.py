@@ -98,6 +98,8 @@ def test_what_is_no_document_is_refused_by_name(trained_run, tmp_path, name, opt
         (("--format", "html", "--n-best", "2"), "omit --n-best"),
         (("--format", "html", "--long-text", "cut"), "omit --long-text"),
         (("--format", "html", "--workers", "2"), "omit --on-ray, --workers"),
+        (("--output", __file__), "is a file. Name a folder that is new or empty"),
+        (("--input", "-"), "omit --input to read standard input"),
         (("--output", "new/y.md"), "'new/y.md' is named like a file"),
         (("--output", "y.txt.gz"), "'y.txt.gz' is named like a file"),
     ],

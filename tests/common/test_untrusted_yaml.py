@@ -22,6 +22,7 @@ BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n"
         (BOMB, "line 1: aliases and anchors are not allowed"),
         ("a: 1\nb: *c\n", "line 2: aliases and anchors are not allowed"),
         ("a:\n  b: 1\n  c: 2\n  b: 3\n", "line 4: the key 'b' appears twice"),
+        ("{rate: 0,002}", "line 1: a key must be a string; a number has a point, not a comma"),
         ("a: 1\n2: 3\n", "line 2: a key must be a string"),
         ("? [a]\n: 1\n", "line 1: a key must be a string"),
         ("<<: {a: 1}\n", "line 1: a key must be a string"),

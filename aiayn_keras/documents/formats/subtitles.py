@@ -1,9 +1,9 @@
 """Subtitles, .srt and .vtt: the text of the captions, which webvtt-py reads.
 
-The lines of a caption are one text unless a dash, `>>` or a note begins one of them, and the
-translation has as many. Times, numbers, settings, notes, styles and tags stay. Lines of times are
-checked here, since the library says only that a file is invalid, and leaves out captions with
-damaged times.
+The lines of a caption are one text unless a dash, `>>` or a note begins one of them, or each ends
+a sentence or is a sound; the translation has as many. Times, numbers, settings, notes, styles and
+tags stay. Lines of times are checked here, since the library says only that a file is invalid, and
+leaves out captions with damaged times.
 """
 
 import bisect
@@ -24,6 +24,10 @@ _LINE_END = re.compile(r"\r\n|\r|\n|\Z")
 _OVERRIDE = re.compile(r"\{\\[^{}]*\}|\{[a-zA-Z]:[^{}]*\}")
 _SOUND = re.compile(r"\[[^\[\]]+\]|(?:\A|(?<=[-–—>}])|(?<=[-–—>}] ))\([^()]+\)")
 _REFERENCE = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#\d+|#x[0-9A-Fa-f]+);")
+_COMPLETE = re.compile(r"[.?!…。？！]['\"”’»)\]]*$|^[\[(][^\[\]()]+[\])]$")
+"""A line that ends a sentence, or a sound alone."""
+_TITLE = re.compile(r"\b(?:[A-Z]|M[rs]|Mrs|Dr|Prof|St|Hr|Fr|Sra?|Mme)\.$")
+"""A line whose last full stop is that of an initial or a title before a name."""
 _TIMES = {
     kind: re.compile(rf"\s*{time}\s*-->\s*{time}(?![\d:])")
     for kind, time in (
@@ -183,9 +187,19 @@ def _units_of_caption(document, start, end):
         text = line.rstrip("\r\n")
         lines.append((start, start + len(text)))
         start += len(line)
-    is_spoken = any(_SPOKEN.match(document[a:b]) for a, b in lines)
-    groups = [[line] for line in lines] if is_spoken else [lines]
+    texts = [document[a:b] for a, b in lines]
+    is_divided = any(map(_SPOKEN.match, texts)) or _are_sentences(texts)
+    groups = [[line] for line in lines] if is_divided else [lines]
     return [unit for group in groups for unit in _unit(document, group)]
+
+
+def _are_sentences(texts):
+    """Whether each line ends a sentence, or is a sound, before the next one begins."""
+    plain = [_SIGNS.sub("", text).strip() for text in texts]
+    return all(
+        _COMPLETE.search(line) and not _TITLE.search(line) and not following[:1].islower()
+        for line, following in itertools.pairwise(plain)
+    )
 
 
 def _unit(document, lines):

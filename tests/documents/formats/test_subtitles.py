@@ -67,6 +67,15 @@ def test_lines_of_speakers_and_songs_are_translated_alone():
         assert len(double.sentences) == 2
 
 
+def test_lines_that_end_sentences_keep_their_places():
+    for text in ("<i>Tea.\nThe cake was cold?</i>", "[door]\nGo home now.\n(sighs)"):
+        source = f"1\n{TIMES}\n{text}\n"
+        assert in_capitals(source, "srt") == source.upper().replace("I>", "i>")
+    for begin, rest in (("I saw Mrs.", "Smith"), ("I was...", "here"), ("Tea", "is hot")):
+        found = in_capitals(f"1\n{TIMES}\n{begin}\n{rest} by the old lake in winter.\n", "srt")
+        assert found.splitlines()[2].startswith(f"{begin} {rest}".upper())
+
+
 @pytest.mark.parametrize(
     ("format", "document"),
     [
