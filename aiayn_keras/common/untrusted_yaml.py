@@ -55,7 +55,10 @@ def parse_yaml(text, origin):
         ) from None
     except yaml.MarkedYAMLError as error:
         line = (error.problem_mark or error.context_mark).line + 1
-        raise ValueError(f"{origin}, line {line}: not YAML: {error.problem}.") from None
+        hint = ""
+        if error.problem.startswith("expected <block end>"):
+            hint = ". Is it indented as the lines above it are?"
+        raise ValueError(f"{origin}, line {line}: not YAML: {error.problem}{hint or '.'}") from None
     except RecursionError:
         raise ValueError(f"{origin}: values are nested too deeply.") from None
     except (ValueError, OverflowError) as error:  # a date or number that does not exist

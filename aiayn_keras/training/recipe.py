@@ -358,8 +358,10 @@ def _explain_one(problem):
         return f"field `{where}` is missing."
     if problem["type"] == "model_type":
         return f"`{where}`: must be a section of fields.{received}"
-    message = problem["msg"].removeprefix("Value error, ").removesuffix(".")
-    return f"`{where}`: {message}.{'' if isinstance(problem['input'], dict) else received}"
+    message = problem["msg"].removeprefix("Value error, ").removesuffix(".") + "."
+    if not path:  # of several sections, which the message names
+        return message
+    return f"`{where}`: {message}{'' if isinstance(problem['input'], dict) else received}"
 
 
 def _shown(value):

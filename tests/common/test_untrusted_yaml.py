@@ -30,6 +30,8 @@ BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n"
         ("a: !!int ''\n", "line 1: tags are not allowed"),
         ("a: 1\nb: [\n", "line 3: not YAML: "),
         ("a: b: c\n", "line 1: not YAML: mapping values are not allowed here"),
+        ("a:\n  b: 1\n   c: 2\n", "line 3: not YAML: mapping values are not allowed here"),
+        ("a:\n   b: 1\n  c: 2\n", "line 3: not YAML: .* indented as the lines above"),
         ("--- 1\n--- 2\n", "line 2: not YAML: "),
         ("a: 1\nb: \0\n", "line 2: not YAML: a control character"),
         (b"a: 1\nb: caf\xe9\n", r"line 2: not valid UTF-8 \(byte 0xe9\)"),

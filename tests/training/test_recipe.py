@@ -224,7 +224,7 @@ def test_an_unknown_recipe_gets_the_names():
         ("training.updates=many", "`training.updates`: .*integer.*'many'"),
         ("model.dropout=1.0", "`model.dropout`: .*less than 1"),
         ("model.dropout=0.995", "`dropout` must be at least 0 and at most 0.99"),
-        ("model.num_heads=7", "`hidden_dim` must be a multiple of `num_heads`"),
+        ("model.num_heads=7", "Recipe [^:`]*: `hidden_dim` must be a multiple of `num_heads`"),
         ("optimizer.label_smoothing=0.995", "`optimizer.label_smoothing`: .*equal to 0.99"),
         ("model.num_decoder_layers=0", "`model.num_decoder_layers`: .*than or equal to 1.*0"),
         ("model.num_layers=0", "`model.num_layers`: .*greater than or equal to 1.*0"),
