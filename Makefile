@@ -241,5 +241,5 @@ $(INSTALLED_LOWEST): pyproject.toml
 	$(PYTHON) -m venv $(VENV_LOWEST)
 	$(VENV_LOWEST)/bin/python -m pip install --quiet uv
 	$(VENV_LOWEST)/bin/python -m uv pip install --python $(VENV_LOWEST) --resolution lowest-direct --editable ".[documents,fast,jax]"
-	$(VENV_LOWEST)/bin/python -m uv pip install --python $(VENV_LOWEST) hypothesis pytest pytest-timeout pytest-xdist python-docx scipy
+	$(VENV_LOWEST)/bin/python -m uv pip install --python $(VENV_LOWEST) hypothesis kubernetes-validate pytest pytest-timeout pytest-xdist python-docx scipy
 	@touch $@
