@@ -140,12 +140,12 @@ test-all: $(INSTALLED_BACKENDS) ## The check of a release, hours: every test on 
 test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed
 	KERAS_BACKEND=jax $(VENV_WITHOUT_TENSORFLOW)/bin/python -m pytest tests/test_without_tensorflow.py
 
-# Old libraries warn of what newer ones, or a newer Python, no longer like.
+# Warnings are not errors here: old libraries use what newer ones have deprecated.
+PYTEST_LOWEST = $(VENV_LOWEST)/bin/$(PYTEST) --override-ini filterwarnings=default --disable-warnings
 test-lowest: $(INSTALLED_LOWEST) ## Run tests with the oldest versions of the dependencies that pyproject.toml allows
-	KERAS_BACKEND=tensorflow $(VENV_LOWEST)/bin/$(PYTEST) --override-ini filterwarnings=default --disable-warnings \
+	KERAS_BACKEND=tensorflow $(PYTEST_LOWEST) \
 		$(addprefix tests/,cli common convert data documents export light models parsing plotting serving)
-	KERAS_BACKEND=jax $(VENV_LOWEST)/bin/$(PYTEST) --override-ini filterwarnings=default --disable-warnings tests/backend \
-		tests/layers tests/optimization tests/decoding/test_beam_search.py
+	KERAS_BACKEND=jax $(PYTEST_LOWEST) tests/backend tests/layers tests/optimization tests/decoding/test_beam_search.py
 
 tpu-environment: $(INSTALLED_TPU) ## Make an environment with the compilers for TPUs and GPUs, for python -m benchmarks.tpu, and try it
 	KERAS_BACKEND=jax $(VENV_TPU)/bin/python -m pytest tests/benchmarks
@@ -235,7 +235,7 @@ $(INSTALLED_TPU): pyproject.toml constraints.txt requirements-without-tensorflow
 	$(INSTALL) $(VENV_TPU) --no-deps keras-hub --editable .
 	@touch $@
 
-# Of the package; what the tests need besides is new.
+# The oldest versions of what the package needs, the newest of what only the tests need.
 $(INSTALLED_LOWEST): pyproject.toml
 	$(find-python)
 	$(PYTHON) -m venv $(VENV_LOWEST)

@@ -145,8 +145,8 @@ def _print_versions(kit, states):
         click.echo("\t".join(words))
     if labels["canary"] not in numbers:
         click.echo(
-            f"models.config says that version {labels['canary']} is canary, and its folder is "
-            "gone: nobody is answered. Put it back, or move the label.",
+            f"Version {labels['canary']} is canary in models.config, but its folder is gone, so "
+            "requests for it fail. Put it back, or move the label.",
             err=True,
         )
     click.echo(

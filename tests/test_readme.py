@@ -71,7 +71,7 @@ SLOW = {
 """Sections that `make test-all` runs, and what runs the same meanwhile."""
 
 NEEDS = {("docs/devices.md", "The engine that searches"): "ctranslate2"}
-"""Sections that need a package of an extra, of which `make test` installs none."""
+"""Sections that need an optional package, which `make test` does not install."""
 
 TEXT_FILES = (
     *("sentences.en", "sentences.txt", "pairs.tsv", "test.en", "test.de", "test.es", "other.de"),

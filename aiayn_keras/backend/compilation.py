@@ -276,26 +276,24 @@ class _FewerThreads:
 
         The largest divisor of all calls that are running counts; the last one resets the number.
         """
+        import torch
+
         with self._lock:
             if not self._divisors:
-                self._usual = _torch_threads()
+                self._usual = torch.get_num_threads()
             self._divisors.append(divisor)
-            _torch_threads(self._usual // max(self._divisors))
+            self._divide()
         try:
             yield
         finally:
             with self._lock:
                 self._divisors.remove(divisor)
-                _torch_threads(self._usual // max(self._divisors, default=1))
+                self._divide()
 
+    def _divide(self):
+        import torch
 
-def _torch_threads(number=None):
-    """Sets the number of PyTorch's threads, at least 1, if it is given, and returns it."""
-    import torch
-
-    if number is not None:
-        torch.set_num_threads(max(1, number))
-    return torch.get_num_threads()
+        torch.set_num_threads(max(1, self._usual // max(self._divisors, default=1)))
 
 
 _fewer_threads = _FewerThreads()
@@ -344,6 +342,8 @@ def run_one_operation_at_a_time():
 
 
 def _num_parallel_batches():
+    if keras.config.backend() == "torch" and has_accelerator():
+        return 1
     if keras.config.backend() == "tensorflow":
         import tensorflow as tf
 
@@ -366,9 +366,7 @@ def in_parallel(function, items):
     Yields:
         `function(item)` for every item.
     """
-    with contextlib.ExitStack() as stack:
-        num_threads = _num_parallel_batches()
-        if keras.config.backend() == "torch" and len(items) > 1:
-            num_threads = 1 if has_accelerator() else num_threads
-            stack.enter_context(_fewer_threads.divided_by(num_threads))
+    num_threads = max(1, min(len(items), _num_parallel_batches()))
+    is_torch = keras.config.backend() == "torch"
+    with _fewer_threads.divided_by(num_threads) if is_torch else contextlib.nullcontext():
         yield from map_in_threads(function, items, num_threads)

@@ -55,10 +55,9 @@ def parse_yaml(text, origin):
         ) from None
     except yaml.MarkedYAMLError as error:
         line = (error.problem_mark or error.context_mark).line + 1
-        hint = ""
-        if error.problem.startswith("expected <block end>"):
-            hint = ". Is it indented as the lines above it are?"
-        raise ValueError(f"{origin}, line {line}: not YAML: {error.problem}{hint or '.'}") from None
+        is_indentation = "<block end>" in str(error.problem)
+        hint = " Is it indented like the lines above?" if is_indentation else ""
+        raise ValueError(f"{origin}, line {line}: not YAML: {error.problem}.{hint}") from None
     except RecursionError:
         raise ValueError(f"{origin}: values are nested too deeply.") from None
     except (ValueError, OverflowError) as error:  # a date or number that does not exist
@@ -115,9 +114,10 @@ class _Loader(yaml.SafeLoader):
     def compose_mapping_node(self, anchor):
         node = super().compose_mapping_node(anchor)
         seen = set()
-        for key, _ in node.value:
+        for key, value in node.value:
             if key.tag != "tag:yaml.org,2002:str":  # a merge would bring keys of its own
-                hint = "; a number has a point, not a comma" if key.tag.endswith(":int") else ""
+                is_half = key.tag.endswith(":int") and value.value == ""  # of {rate: 0,002}
+                hint = "; write a decimal point, not a comma" if is_half else ""
                 _refuse(key, f"a key must be a string{hint}")
             if key.value in seen:
                 _refuse(key, f"the key {key.value[:80]!r} appears twice")

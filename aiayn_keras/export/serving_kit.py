@@ -245,7 +245,7 @@ def read_name(folder):
 def read_labels(folder):
     """Reads the labels of a kit: a dictionary from a label to a version's number.
 
-    `canary` may be a version whose folder is gone: a server answers nobody with it.
+    `canary` may be a version whose folder is gone, so that requests for it fail.
 
     Raises:
         FileNotFoundError: If the kit has no `models.config`.

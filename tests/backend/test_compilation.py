@@ -293,8 +293,8 @@ def test_versions_of_jax_that_search_wrongly_are_refused(model, monkeypatch):
 
 
 @pytest.fixture
-def three_threads():
-    """PyTorch with three threads an operation."""
+def pytorch():
+    """The module `torch`, with three threads per operation."""
     import torch
 
     before = torch.get_num_threads()
@@ -304,37 +304,37 @@ def three_threads():
 
 
 @pytest.mark.skipif(keras.config.backend() != "torch", reason="threads of PyTorch")
-def test_small_operations_take_one_thread_until_the_last_call_is_over(three_threads):
+def test_small_operations_take_one_thread_until_the_last_call_is_over(pytorch):
     with for_small_operations():
         with for_small_operations():
-            assert three_threads.get_num_threads() == 1
-        assert three_threads.get_num_threads() == 1
-    assert three_threads.get_num_threads() == 3
+            assert pytorch.get_num_threads() == 1
+        assert pytorch.get_num_threads() == 1
+    assert pytorch.get_num_threads() == 3
     with pytest.raises(KeyError), for_small_operations():
         raise KeyError
-    assert three_threads.get_num_threads() == 3
+    assert pytorch.get_num_threads() == 3
 
 
 @pytest.mark.skipif(keras.config.backend() != "torch", reason="threads of PyTorch")
-def test_two_batches_at_once_divide_the_threads(three_threads, monkeypatch):
+def test_two_batches_at_once_divide_the_threads(pytorch, monkeypatch):
     monkeypatch.setattr(compilation, "has_accelerator", lambda: False)
-    three_threads.set_num_threads(4)
+    pytorch.set_num_threads(4)
     meeting = threading.Barrier(2, timeout=60)
 
     def search(item):
         meeting.wait()  # until the other one is there
         with for_small_operations() if item == 3 else contextlib.nullcontext():
             meeting.wait()
-            return item, three_threads.get_num_threads()
+            return item, pytorch.get_num_threads()
 
     assert list(in_parallel(search, [0, 1])) == [(0, 2), (1, 2)]
     assert dict(in_parallel(search, [2, 3]))[3] == 1
-    assert three_threads.get_num_threads() == 4
+    assert pytorch.get_num_threads() == 4
 
 
 @pytest.mark.skipif(keras.config.backend() != "torch", reason="threads of PyTorch")
-def test_a_gpu_computes_one_batch_at_a_time(three_threads, monkeypatch):
+def test_a_gpu_computes_one_batch_at_a_time(pytorch, monkeypatch):
     monkeypatch.setattr(compilation, "has_accelerator", lambda: True)
     threads = in_parallel(lambda item: threading.get_ident(), list(range(8)))
     assert len(set(threads)) == 1
-    assert three_threads.get_num_threads() == 3
+    assert pytorch.get_num_threads() == 3

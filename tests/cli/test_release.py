@@ -168,7 +168,7 @@ def test_a_canary_that_is_gone_is_not_shown_as_another_version(kit, note_version
     shutil.rmtree(kit / "2")
     result = run("release", kit)
     assert result.stdout == "1\tstable\n2\tcanary\n"
-    assert "version 2 is canary, and its folder is gone" in result.stderr
+    assert "Version 2 is canary in models.config, but its folder is gone" in result.stderr
 
 
 def test_a_release_in_a_renamed_folder_renames_no_model(kit, note_version):  # noqa: F811

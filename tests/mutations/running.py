@@ -22,7 +22,7 @@ PRELOADED = ("tensorflow", "keras", "keras_hub", "tensorflow_text", "pytest")
 SECONDS = 900
 """Processor time after which a process has no end."""
 _SHARE_OF_A_CORE = 0.2
-"""The least that a busy machine, or a process that waits, has of a core."""
+"""Minimum share of a core that a process has while it waits, or on a busy machine."""
 
 PYTEST = (
     *("-x", "-q", "--tb=no", "-p", "no:cacheprovider"),

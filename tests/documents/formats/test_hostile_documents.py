@@ -39,7 +39,7 @@ SECONDS = 5.0
         ("docx", archive(word__document=BODY % "<b>"), "its XML is damaged"),
         ("docx", archive(word__document=" " * (1 << 28)), "unpack to"),
         ("docx", archive(word__document=b"<a>\xff</a>"), "not UTF-8"),
-        ("json", "[" * 100_000, "nested too deeply"),
+        ("json", "[" * 100_000 + "]" * 100_000, "nested too deeply"),
         ("json", '{"a": tea}', "line 1: not valid JSON"),
         ("json", '["tea",\n', "line 2: not valid JSON"),
         ("srt", "tea", "not a valid .srt file"),
