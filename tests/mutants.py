@@ -1,9 +1,10 @@
 """Do the tests notice mistakes in the numerical core? `python -m tests.mutants --sample 100`.
 
 Makes mistakes in copies of the code, one at a time in each, and runs the tests that must notice
-them (TensorFlow backend): the file of the mirrored path, then the others that import the mutated
-module, then those that import one of its importers; the first failure is enough. Prints a Markdown
-table and the mutants that no test noticed; exits with 1 if there is one. A mutant has an id,
+them (TensorFlow backend), those that run its line: in the file of the mirrored path, then in the
+others that import the mutated module, then in those that import one of its importers; the first
+failure is enough. Prints a Markdown table and the mutants that no test noticed; exits with 1 if
+there is one. A mutant has an id,
 `module:function:operator:ordinal`; those that cannot be noticed are listed with a reason in
 `tests/mutations/equivalent.py` and are left out.
 
@@ -13,11 +14,13 @@ repeats only the mutants whose module has changed.
 
 import fnmatch
 import hashlib
+import itertools
 import json
 import queue
 import random
 import sys
 import tempfile
+import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -31,6 +34,10 @@ from tests.mutations.mutant import make_mutants
 from tests.mutations.running import Copy, Runner
 
 RESULTS = ROOT / "runs" / "mutants.jsonl"
+PORTION = 60
+"""Seconds of the tests that one process runs."""
+START, SLOWER = 120, 10
+"""Processor time after which a portion has no end: this, and this many times its seconds."""
 
 
 def all_mutants():
@@ -98,39 +105,76 @@ class Results:
         return self.noticed_by[self.key(mutant)]
 
 
+class Recordings:
+    """The `Recording` of each file of tests, made when it is first wanted; for several threads."""
+
+    def __init__(self):
+        self._made, self._locks, self._lock = {}, {}, threading.Lock()
+
+    def get(self, file, runner):
+        """The recording of a file, by a `Runner` if there is none yet."""
+        with self._lock:
+            lock = self._locks.setdefault(file, threading.Lock())
+        with lock:
+            if file not in self._made:
+                self._made[file] = runner.record(file)
+            return self._made[file]
+
+
 class Court:
     """Asks the tests, stage after stage, whether they notice a mutant.
 
     Args:
         copy: A `Copy`.
         runner: A `Runner` of it.
-        passing: Set of the tests that are known to pass on the code as it is; courts share it.
+        recordings: `Recordings`, which courts share.
     """
 
-    def __init__(self, copy, runner, passing):
-        self.copy, self.runner, self.passing = copy, runner, passing
+    def __init__(self, copy, runner, recordings):
+        self.copy, self.runner, self.recordings = copy, runner, recordings
 
     def noticed_by(self, mutant, stages):
-        """Name of the test that notices first, or None."""
-        for tests in stages:
-            self._must_pass([test for test in tests if test not in self.passing])
-            with self.copy.mutated(mutant):
-                failure = self.runner.first_failure(tests)
+        """Name of the test that notices first, or None.
+
+        Asks the tests that run the line of the mistake, the quickest first, and then all tests of
+        the files that run it while they are imported or in a fixture that tests share. If no test
+        is known to run it, as where Python compiles several lines into one, all tests are asked.
+        """
+        place = path_of(mutant.module).as_posix(), mutant.line
+        stages = [[f"tests/{test}" for test in tests] for tests in stages]
+        is_run = False
+        for files in stages:
+            names, seconds = set(), {}
+            for file in files:
+                recording = self.recordings.get(file, self.runner)
+                names.update(recording.lines.get(place, ()))
+                seconds |= recording.seconds
+            is_run = is_run or bool(names)
+            failure = self._first_failure(mutant, names, seconds)
+            if failure is not None:
+                return failure
+        for file in [] if is_run else itertools.chain(*stages):
+            failure = self._first_failure(
+                mutant, [file], self.recordings.get(file, self.runner).seconds
+            )
             if failure is not None:
                 return failure
         return None
 
-    def _must_pass(self, tests):
-        """Runs tests on the code as it is.
-
-        Raises:
-            RuntimeError: If one fails.
-        """
-        if tests:
-            failure = self.runner.first_failure(tests)
-            if failure is not None:
-                raise RuntimeError(f"{failure} of {tests} fails on the code as it is.")
-            self.passing.update(tests)
+    def _first_failure(self, mutant, names, seconds):
+        """Name of the test that fails first on a mutant, or None."""
+        order = sorted(names, key=lambda name: ("::" not in name, seconds[name]))
+        with self.copy.mutated(mutant):
+            while order:
+                number = 1
+                while number < len(order) and sum(map(seconds.get, order[:number])) < PORTION:
+                    number += 1
+                portion, order = order[:number], order[number:]
+                limit = START + SLOWER * sum(map(seconds.get, portion))
+                failure = self.runner.first_failure(portion, limit)
+                if failure is not None:
+                    return failure
+        return None
 
 
 def try_mutants(mutants, results, folder, processes):
@@ -142,10 +186,10 @@ def try_mutants(mutants, results, folder, processes):
         folder: Path of an empty folder, for the copies.
         processes: Number of mutants to try at the same time, each in a copy of its own.
     """
-    courts, passing = queue.SimpleQueue(), set()
+    courts, recordings = queue.SimpleQueue(), Recordings()
     for number in range(processes):
         copy = Copy(Path(folder) / str(number))
-        courts.put(Court(copy, Runner(copy), passing))
+        courts.put(Court(copy, Runner(copy), recordings))
 
     def judge(mutant):
         court = courts.get()
@@ -155,6 +199,7 @@ def try_mutants(mutants, results, folder, processes):
             courts.put(court)
 
     new = [mutant for mutant in mutants if mutant not in results]
+    random.Random(0).shuffle(new)  # those of one module wait for the same recordings
     with ThreadPoolExecutor(processes) as pool:
         try:
             for done in tqdm(

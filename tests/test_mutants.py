@@ -195,6 +195,33 @@ def test_tests_that_fail_on_the_code_as_it_is_prove_nothing(small_package, tmp_p
         try_mutants([mutant], results, tmp_path / "copies", processes=1)
 
 
+def test_a_recording_names_the_tests_that_run_a_line(small_package, tmp_path):
+    copy = running.Copy(tmp_path / "copy")
+    (copy.folder / "tests" / "layers" / "test_sums.py").write_text(
+        textwrap.dedent(f"""
+        import pytest
+        from {PACKAGE}.layers.sums import seen, unseen
+
+        @pytest.fixture(scope="module")
+        def four():
+            return seen(3)
+
+        @pytest.mark.parametrize("factor", [1, 2])
+        def test_a(four, factor):
+            assert unseen(four * factor) == 12 * factor
+
+        def test_b(four):
+            assert four == 4
+        """)
+    )
+    file = "tests/layers/test_sums.py"
+    recording = running.Runner(copy).record(file)
+    assert set(recording.seconds) == {f"{file}::test_a", f"{file}::test_b", file}
+    module = path_of("layers/sums.py").as_posix()
+    lines = {line: names for (path, line), names in recording.lines.items() if path == module}
+    assert lines == {2: [file], 3: [file], 5: [file], 6: [f"{file}::test_a"]}
+
+
 def test_a_mistake_that_never_ends_is_noticed(small_package, tmp_path):
     copy = running.Copy(tmp_path / "copy")
     (copy.folder / "tests" / "test_endless.py").write_text("def test_it():\n    while True: ...\n")

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from tests.mutations.core import LIGHT, PACKAGE, ROOT, path_of
+from tests.mutations.recording import Recorder, Recording
 
 COPIED = (PACKAGE, LIGHT, "tests", "pyproject.toml")
 LINKED = ("benchmarks", "docs", "experiments", "saved_models", "tutorials")
@@ -20,7 +21,7 @@ LINKED = ("benchmarks", "docs", "experiments", "saved_models", "tutorials")
 
 PRELOADED = ("tensorflow", "keras", "keras_hub", "tensorflow_text", "pytest")
 SECONDS = 900
-"""Processor time after which a process has no end."""
+"""Processor time after which a process has no end, where nothing is known of its tests."""
 _SHARE_OF_A_CORE = 0.2
 """Minimum share of a core that a process has while it waits, or on a busy machine."""
 
@@ -78,37 +79,56 @@ class Runner:
         self.context = multiprocessing.get_context("forkserver")
         self.context.set_forkserver_preload(list(preloaded))
 
-    def first_failure(self, tests):
+    def record(self, test):
+        """Makes the `Recording` of a file of tests on the code as it is.
+
+        Args:
+            test: Path of the file, relative to the copy.
+
+        Raises:
+            RuntimeError: If a test fails.
+        """
+        failure, recording = self._run([test], self.seconds, is_recorded=True)
+        if failure is not None:
+            raise RuntimeError(f"{failure} of {test} fails on the code as it is.")
+        return Recording(*recording)
+
+    def first_failure(self, tests, seconds=None):
         """Name of the test that fails first, or None if none does.
 
         Args:
-            tests: Paths, relative to `tests`.
+            tests: Paths, relative to the copy, or names such as `tests/a.py::test_b`.
+            seconds: Processor time after which they have no end; the runner's if not given.
 
         Raises:
             RuntimeError: If pytest could not run the tests.
         """
+        return self._run(tests, seconds or self.seconds, is_recorded=False)[0]
+
+    def _run(self, tests, seconds, is_recorded):
+        """Returns the name of the test that fails first, or None, and what was recorded."""
         receiver, sender = self.context.Pipe(duplex=False)
-        paths = [f"tests/{test}" for test in tests]
+        folder = str(self.copy.folder)
         process = self.context.Process(
-            target=_run_pytest, args=(str(self.copy.folder), paths, self.seconds, sender)
+            target=_run_pytest, args=(folder, tests, seconds, is_recorded, sender)
         )
         process.start()
         sender.close()
         try:
-            if not receiver.poll(self.seconds / _SHARE_OF_A_CORE):
-                return f"(no end after {self.seconds / _SHARE_OF_A_CORE:g} s)"
-            status, failure, output = receiver.recv()
+            if not receiver.poll(seconds / _SHARE_OF_A_CORE):
+                return f"(no end after {seconds / _SHARE_OF_A_CORE:g} s)", None
+            status, failure, recording, output = receiver.recv()
         except EOFError:
             process.join()
             if process.exitcode == -signal.SIGXCPU:
-                return f"(no end after {self.seconds} s of processor time)"
-            return "(the process crashed)"
+                return f"(no end after {seconds:g} s of processor time)", None
+            return "(the process crashed)", None
         finally:
             process.kill()
             process.join()
         if status not in (0, 1, 2) or (status and failure is None):
             raise RuntimeError(f"pytest did not run the tests:\n{output}")
-        return failure
+        return failure, recording
 
 
 class _FirstFailure:
@@ -125,11 +145,11 @@ class _FirstFailure:
             self.name = f"(import of {report.nodeid})"
 
 
-def _run_pytest(folder, paths, seconds, sender):
-    """Sends pytest's status, the first failure, and what was printed."""
+def _run_pytest(folder, tests, seconds, is_recorded, sender):
+    """Sends pytest's status, the first failure, what was recorded, and what was printed."""
     import pytest
 
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), resource.RLIM_INFINITY))
     os.chdir(folder)
     # Two versions of a module may share size and second: a `.pyc` could be the wrong one's.
     sys.dont_write_bytecode = True
@@ -139,16 +159,19 @@ def _run_pytest(folder, paths, seconds, sender):
         if name.partition(".")[0] in (PACKAGE, LIGHT, "tests", "benchmarks"):
             del sys.modules[name]
     plugin, log = _FirstFailure(), Path(folder) / "pytest.log"
+    recorder = Recorder(Path(folder), *tests) if is_recorded else None
     with log.open("w+") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-        status = int(pytest.main([*PYTEST, *paths], plugins=[plugin]))
+        plugins = [plugin, *([recorder] if is_recorded else [])]
+        status = int(pytest.main([*PYTEST, *tests], plugins=plugins))
         sys.stdout.flush()
         file.seek(0)
         output = file.read()[-4000:]
     imported = sys.modules.get(PACKAGE)
     if imported is not None and not imported.__file__.startswith(folder):
         status, plugin.name, output = 70, None, f"{imported.__file__} is not the copy's."
-    sender.send((status, plugin.name, output))
+    recording = recorder.finish() if is_recorded else None
+    sender.send((status, plugin.name, recording, output))
     sender.close()
     os._exit(0)
