@@ -23,6 +23,7 @@ BENCHMARKS = DOCS / "benchmarks.md"
 TABLE3 = ROOT / "experiments" / "results" / "table3"
 MULTI30K = ROOT / "experiments" / "results" / "multi30k"
 PARSING = ROOT / "experiments" / "results" / "parsing"
+AUGMENTATION = ROOT / "experiments" / "results" / "augmentation"
 SEARCH = ROOT / "tutorials" / "data" / "multi30k_en_de_search.json"
 
 NOTICE = "<!-- Made by `python -m experiments.report`: change the result files, not this page. -->"
@@ -41,7 +42,7 @@ checkpoints."""
 
 def page():
     """The page as Markdown."""
-    from experiments import multi30k, wmt14
+    from experiments import augmentation, multi30k, wmt14
     from experiments.table3 import section as table3
 
     parts = {
@@ -53,6 +54,7 @@ def page():
             multi30k.read(MULTI30K),
         ),
         "Beam size and length penalty (section 6.1)": search(SEARCH),
+        "What each augmentation is worth": augmentation.section(augmentation.read(AUGMENTATION)),
         "WMT14 English-German: recipe cards (sections 5 and 6.1)": wmt14.section(
             int(benchmark("base, 1,024 target tokens", 1)[1].replace(",", ""))
         ),

@@ -7,13 +7,15 @@ none of it is training text. A share of chrF2 is that of the changed text over t
 text, against the same references (in capitals for sources in capitals). Numbers and copied texts
 count as right if the translation holds them unchanged; with copied texts, the rest also has to be
 the translation that the clean text has. A word is right if the words of its translation are linked
-with it in the aligned training text; a title with a name, if the translation has both.
+with it in the aligned training text; a title with a name, if the translation has both. Two
+sentences as one text are compared with the translations of each alone.
 """
 
 import random
 import re
 import string
 from collections import Counter
+from typing import NamedTuple
 
 import click
 import numpy as np
@@ -111,6 +113,20 @@ INVISIBLE = "\u00ad\u200b\u200d\ufeff\u2060\u200e"
 LETTERS = re.compile(r"[A-Za-z]{4,}")
 
 
+class Figure(NamedTuple):
+    """One figure of a model.
+
+    Attributes:
+        kind: Kind of text.
+        value: The figure: a share, or for clean text chrF2 or BLEU, 0 to 100.
+        meaning: What it is of.
+    """
+
+    kind: str
+    value: float
+    meaning: str
+
+
 def quoted(text, draw):
     marks = draw.choice(("“”", "„“", "«»", "‘’"))
     return f"{marks[0]}{text.replace(chr(39), '’')}{marks[1]}"
@@ -135,6 +151,10 @@ def mistyped(text, draw):
     return text[:place] + draw.choice((right + left, right, left * 2 + right)) + text[place + 2 :]
 
 
+def without_final_mark(text, draw=None):
+    return text.rstrip(".!?")
+
+
 def with_shorthand(text, draw):
     return in_shorthand(text, np.random.default_rng(draw.getrandbits(32)))
 
@@ -146,20 +166,37 @@ def with_shorthand(text, draw):
 @click.option("--seed", default=1, show_default=True)
 def main(models, corpus, sentences, seed):
     corpus = load_corpus(corpus)
-    test = [pair for pair in corpus.test if 4 <= len(pair[0].split()) <= 20]
-    pairs = random.Random(seed).sample(test, min(sentences, len(test)))
-    words = Counter(re.findall(r"[a-z']+", " ".join(corpus.train.sources).lower()))
-    known = count_phrases(list(corpus.train))
-    words = {word: known[word] for word, _ in words.most_common(3000)}
+    pairs, words = choose_texts(corpus, corpus.test, sentences, seed)
     for name in models:
         print(f"{name}: {len(pairs)} sentences")
         model = TransformerSeq2SeqLM.from_preset(name)
-        for kind, figure in measure(model, pairs, words, seed):
-            print(f"  {kind:34} {figure}", flush=True)
+        for kind, value, meaning in measure(model, pairs, words, seed):
+            shown = f"{value:.1f}" if kind == "clean text" else f"{value:.3f}"
+            print(f"  {kind:34} {shown:>6} {meaning}", flush=True)
+
+
+def choose_texts(corpus, text, sentences, seed):
+    """Chooses what a model is asked.
+
+    Args:
+        corpus: A `Corpus`.
+        text: Its text that is asked of, a `ParallelText`; training text would be known.
+        sentences: Number of pairs.
+        seed: Seed of the choice.
+
+    Returns:
+        List of pairs, and a dictionary of the 3,000 commonest source words of the training text:
+        counters of the translations that alignment finds.
+    """
+    pairs = [pair for pair in text if 4 <= len(pair[0].split()) <= 20]
+    pairs = random.Random(seed).sample(pairs, min(sentences, len(pairs)))
+    words = Counter(re.findall(r"[a-z']+", " ".join(corpus.train.sources).lower()))
+    known = count_phrases(list(corpus.train))
+    return pairs, {word: known[word] for word, _ in words.most_common(3000)}
 
 
 def measure(model, pairs, words, seed):
-    """Yields kinds of text and figures of a model."""
+    """Yields every `Figure` of a model; the texts are those of `choose_texts`."""
     sources, references = map(list, zip(*pairs, strict=True))
 
     def translate(texts):
@@ -170,32 +207,42 @@ def measure(model, pairs, words, seed):
 
     clean = translate(sources)
     score = chrf(clean)
-    yield "clean text", f"chrF2 {score:.2f}, BLEU {corpus_bleu(clean, references).score:.2f}"
+    yield Figure("clean text", score, "chrF2")
+    yield Figure("clean text", corpus_bleu(clean, references).score, "BLEU")
     kinds = {
         "invisible characters": with_invisible,
         "capitals": lambda text, draw: text.upper(),
         "title case": lambda text, draw: string.capwords(text, " "),
+        "lower case": lambda text, draw: text.lower(),
+        "no final mark": without_final_mark,
         "a typing error": mistyped,
         "chat shorthand": with_shorthand,
     }
+    compared = {"capitals": str.upper, "no final mark": without_final_mark}
     for kind, change in kinds.items():
         draw = random.Random(seed)
         found = translate([change(text, draw) for text in sources])
-        upper = kind == "capitals"
-        wanted, base = references, score
-        if upper:
-            wanted = [text.upper() for text in references]
-            base = chrf([text.upper() for text in clean], wanted)
-        yield kind, f"{chrf(found, wanted) / base:.3f} of clean chrF2"
+        form = compared.get(kind, str)
+        wanted = [form(text) for text in references]
+        base = chrf([form(text) for text in clean], wanted)
+        if kind == "no final mark":
+            found = [form(text) for text in found]
+        yield Figure(kind, chrf(found, wanted) / base, "of clean chrF2")
     draw = random.Random(seed)
     plain = translate([f'"{text}"' for text in sources])
     found = translate([quoted(text, draw) for text in sources])
-    yield "typographic quotes", f"{chrf(found) / chrf(plain):.3f} of chrF2 with typewriter quotes"
+    yield Figure("typographic quotes", chrf(found) / chrf(plain), "of chrF2 with typewriter quotes")
     draw = random.Random(seed)
     commas = translate([f"{text[:-1]}, {text}" for text in sources])
     found = translate([dashed(text, draw) for text in sources])
     twice = [f"{text[:-1]}, {text}" for text in references]
-    yield "dashes", f"{chrf(found, twice) / chrf(commas, twice):.3f} of chrF2 with commas"
+    yield Figure("dashes", chrf(found, twice) / chrf(commas, twice), "of chrF2 with commas")
+    joined, alone, wanted = (
+        [f"{one} {other}" for one, other in zip(texts[::2], texts[1::2], strict=False)]
+        for texts in (sources, clean, references)
+    )
+    share = chrf(translate(joined), wanted) / chrf(alone, wanted)
+    yield Figure("two sentences", share, "of chrF2 of each alone")
     yield from _copied(translate, sources, clean, seed)
     yield from _numbers(translate, seed)
     yield from _words(translate, words)
@@ -213,13 +260,14 @@ def _copied(translate, sources, clean, seed):
             " ".join(text.replace(copied, "").split()) == rest
             for text, copied, rest in zip(found, chosen, clean, strict=True)
         ]
-        yield kind, f"{np.mean(kept):.1%} kept, {np.mean(same):.1%} with the rest as without them"
+        yield Figure(kind, np.mean(kept), "kept")
+        yield Figure(kind, np.mean(same), "with the rest as without them")
     draw = random.Random(seed)
     frames = ("I saw {} yesterday.", "{} is my friend.", "Do you know {}?", "We live in {}.")
     texts = [(frame, word) for frame in frames for word in FOREIGN]
     found = translate([frame.format(word) for frame, word in texts])
     kept = [word in text for (_, word), text in zip(texts, found, strict=True)]
-    yield "foreign words inside", f"{np.mean(kept):.1%} kept"
+    yield Figure("foreign words inside", np.mean(kept), "kept")
 
 
 def _words(translate, words):
@@ -232,10 +280,8 @@ def _words(translate, words):
         for word, text in zip(words, found, strict=True)
         if linked[word]
     ]
-    yield (
-        f"{len(words)} commonest words",
-        f"{empty} empty; {np.mean(right):.1%} of {len(right)} with linked words alone",
-    )
+    yield Figure("commonest words", empty / len(words), "empty")
+    yield Figure("commonest words", np.mean(right), "with linked words alone")
     cases = [
         (frame.format(f"{title} {name}"), name, spoken)
         for frame in TITLED
@@ -247,22 +293,22 @@ def _words(translate, words):
         name in text and any(each in text for each in spoken)
         for text, (_, name, spoken) in zip(found, cases, strict=True)
     ]
-    yield "titles with names", f"{np.mean(right):.1%} of {len(right)} right"
+    yield Figure("titles with names", np.mean(right), "right")
 
 
 def _numbers(translate, seed):
     draw = random.Random(seed)
     cases = [(frame, str(draw.randrange(10 ** draw.randint(1, 4)))) for frame in FRAMES * 20]
-    yield "numbers 0 to 9,999", _unchanged(translate, cases, str.__contains__)
+    yield _unchanged(translate, "numbers 0 to 9,999", cases, str.__contains__)
     for kind, (frame, number) in FORMS.items():
         cases = [(frame, number(draw)) for _ in range(100)]
-        yield kind, _unchanged(translate, cases, _holds_in_either_notation)
+        yield _unchanged(translate, kind, cases, _holds_in_either_notation)
 
 
-def _unchanged(translate, cases, holds):
+def _unchanged(translate, kind, cases, holds):
     found = translate([frame.format(number) for frame, number in cases])
     right = [holds(text, number) for text, (_, number) in zip(found, cases, strict=True)]
-    return f"{np.mean(right):.1%} of {len(cases)} unchanged"
+    return Figure(kind, np.mean(right), "unchanged")
 
 
 def _holds_in_either_notation(text, number):
