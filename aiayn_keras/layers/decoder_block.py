@@ -3,7 +3,12 @@
 import keras
 
 from aiayn_keras.layers.encoder_block import TransformerBlock
-from aiayn_keras.layers.masks import check_attention_mask, check_padding_mask, join_masks
+from aiayn_keras.layers.masks import (
+    check_attention_mask,
+    check_padding_mask,
+    detach_mask,
+    join_masks,
+)
 
 
 def decoder_layer(block, x, attend_to_self, attend_to_memory):
@@ -91,6 +96,7 @@ class DecoderBlock(TransformerBlock):
             "cross_attention_mask", cross_attention_mask, x, memory.shape[1]
         )
         to_memory = join_masks(x, memory, to_memory, x_mask, memory_mask)
+        x, memory = detach_mask(x, x_mask), detach_mask(memory, memory_mask)
         scores = [] if return_attention_scores else None
         x = decoder_layer(
             self,

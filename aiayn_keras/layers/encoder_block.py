@@ -9,7 +9,12 @@ from keras import ops
 from aiayn_keras.layers.add_norm import AddNorm
 from aiayn_keras.layers.attention import MultiHeadAttention
 from aiayn_keras.layers.feed_forward import PositionwiseFeedForward
-from aiayn_keras.layers.masks import check_attention_mask, check_padding_mask, join_masks
+from aiayn_keras.layers.masks import (
+    check_attention_mask,
+    check_padding_mask,
+    detach_mask,
+    join_masks,
+)
 
 
 class TransformerBlock(keras.layers.Layer):
@@ -201,6 +206,7 @@ class EncoderBlock(TransformerBlock):
         mask = check_padding_mask("mask", mask, x)
         attention_mask = check_attention_mask("attention_mask", attention_mask, x, x.shape[1])
         attention_mask = join_masks(x, x, attention_mask, mask, mask, use_causal_mask)
+        x = detach_mask(x, mask)
         scores = [] if return_attention_scores else None
         attend = self._function_of(self.self_attention, None, attention_mask, training, scores)
         x = encoder_layer(self, x, attend)

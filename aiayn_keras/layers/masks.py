@@ -127,6 +127,18 @@ def _hide_padding(query_mask, memory_mask):
     return make_attention_mask(ops.cast(query_mask, "int32"), ops.cast(memory_mask, "int32"))
 
 
+def detach_mask(x, mask):
+    """`x` without the mask that Keras may have attached to it, for the layers inside a block.
+
+    They would join it to the block's own mask, in place of which it may have been given another.
+
+    Args:
+        x: Float tensor `(B, T, D)`.
+        mask: The block's mask of `x`; None if it was given none and none is attached.
+    """
+    return x if mask is None else ops.copy(x)
+
+
 def check_attention_mask(name, mask, query, memory_length):
     """Refuses what is not a mask of pairs of positions.
 

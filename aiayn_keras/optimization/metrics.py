@@ -40,6 +40,7 @@ class Perplexity(keras.metrics.Mean):
 
     def __init__(self, name="perplexity", dtype=None):
         super().__init__(name=name, dtype=dtype)
+        self._direction = "down"  # Keras' callbacks read it: less is better
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         loss = ops.sparse_categorical_crossentropy(

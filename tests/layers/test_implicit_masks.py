@@ -152,6 +152,24 @@ def test_masks_of_all_kinds_are_joined():
     assert_close(to_numpy(block(masked, pairs, use_causal_mask=True))[real], expected, 1e-5, 1e-5)
 
 
+@pytest.mark.parametrize("normalize_first", [False, True])
+def test_a_given_mask_takes_the_place_of_an_attached_one(normalize_first):
+    all_real, other = np.ones((B, S), dtype=bool), np.array([[0, 1, 1, 1, 1], [1, 1, 0, 0, 1]]) != 0
+    x, target = ops.convert_to_tensor(normal(B, S, D)), ops.convert_to_tensor(normal(B, T, D))
+    masked = Masked(SOURCE != 0)(x)
+    encoder = EncoderBlock(H, K, F, normalize_first=normalize_first)
+    decoder = DecoderBlock(H, K, F, normalize_first=normalize_first)
+    for mask in all_real, other:
+        y = encoder(masked, mask=mask)
+        assert_close(y, encoder(x, mask=mask), 1e-5, 1e-5)
+        np.testing.assert_array_equal(mask_of(y), mask)
+        expected = decoder(target, x, memory_mask=mask)
+        assert_close(decoder(target, masked, memory_mask=mask), expected, 1e-5, 1e-5)
+        expected = decoder(x, target, x_mask=mask)
+        assert_close(decoder(masked, target, x_mask=mask), expected, 1e-5, 1e-5)
+    np.testing.assert_array_equal(mask_of(masked), SOURCE != 0)
+
+
 def test_integers_number_sentences():
     x, memory, target = (
         normal(B, S, D),

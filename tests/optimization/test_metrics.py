@@ -66,3 +66,16 @@ def test_config_round_trip(metric):
     other = keras.metrics.deserialize(keras.metrics.serialize(metric(name="mine")))
     assert isinstance(other, metric)
     assert other.name == "mine"
+
+
+def test_callbacks_know_the_better_of_two_values():
+    x, y = np.zeros((2, 3), "int32"), LABELS
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Embedding(1, 3)])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(loss=loss, weighted_metrics=[TokenAccuracy(), Perplexity()])
+    by_accuracy, by_perplexity = (
+        keras.callbacks.EarlyStopping(monitor=name) for name in ("val_accuracy", "val_perplexity")
+    )
+    model.fit(x, y, validation_data=(x, y), verbose=0, callbacks=[by_accuracy, by_perplexity])
+    assert by_accuracy.monitor_op is keras.ops.greater
+    assert by_perplexity.monitor_op is keras.ops.less
