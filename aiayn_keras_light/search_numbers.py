@@ -36,8 +36,9 @@ class SearchNumbers:
         no_repeat_ngram_size: No n-gram of this many wordpieces is written twice; 0 allows all.
         num_return_sequences: Number of hypotheses N to find for a sentence, at most `num_beams`.
             The fewer, the sooner the search is done.
-        min_length: Minimum number of wordpieces of a translation. With 0 a model may answer a text
-            with nothing, as some do for single words.
+        min_length: Minimum number of wordpieces of a translation; where it is above the maximum
+            of a text, the maximum. With 0 a model may answer a text with nothing, as some do for
+            single words.
         max_length: Maximum number of wordpieces; None for the source's plus `extra_length`.
         extra_length: Without a `max_length`, number of wordpieces that a translation may
             have more than its source: 50 to translate (paper 6.1), 300 to parse (6.3).
