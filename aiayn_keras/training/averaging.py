@@ -145,8 +145,9 @@ def write_average(run, output, last=None):
     paths = paths[-check_integer("last", last, 1, MAX_CHECKPOINTS) :]
     if len(paths) < last:
         raise ValueError(
-            f"{run} has {len(paths)} checkpoints in a row up to the newest, fewer than {last}: give "
-            f"--last {len(paths)}. A training keeps as many as `training.average_checkpoints` says."
+            f"{run} has {len(paths)} checkpoints in a row up to the newest, fewer than {last}: "
+            f"give --last {len(paths)}. A training keeps as many as "
+            "`training.average_checkpoints` says."
         )
     model = build_model(recipe, tokenizer, initial)
     average_checkpoints(model, paths)
