@@ -3,7 +3,6 @@
 import functools
 import json
 import unicodedata
-from pathlib import Path
 
 import click
 
@@ -89,10 +88,10 @@ def compare(
 
     check_standard_output()
     readers = _find_readers(systems, source, trust, options)
-    if page is not None and page.suffix not in (".html", ".htm"):
-        raise click.UsageError(f"--page must end in .html. Received: {page}.")
-    try_bleu_tokenizer(bleu_tokenizer)
     files = [*reference_files, *([] if source is None else [source])]
+    if page is not None:
+        _check_page(page, [*files, *systems])
+    try_bleu_tokenizer(bleu_tokenizer)
     texts = {file: _read_composed(file) for file in files}
     translations = {  # files first: they are refused before a model works for minutes
         path: _read_composed(path) for path in systems if path not in readers
@@ -110,7 +109,7 @@ def compare(
     )
     plain = as_plain(comparison)
     if page is not None:
-        _write_page(page, plain, files, systems)
+        _write_page(page, plain)
     click.echo(json.dumps(plain, ensure_ascii=False) if as_json else _as_text(plain))
 
 
@@ -202,12 +201,17 @@ def _check_lengths(texts, reference):
 # ---- Output ----
 
 
-def _write_page(page, plain, files, systems):
+def _check_page(page, compared):
+    if page.suffix not in (".html", ".htm"):
+        raise click.UsageError(f"--page must end in .html. Received: {page}.")
+    if page.resolve() in {path.resolve() for path in compared}:
+        raise click.UsageError(f"--page: {page} is being compared. Choose a different name.")
+
+
+def _write_page(page, plain):
     from aiayn_keras.plotting.comparison_page import comparison_page
     from aiayn_keras_light.files import write_text
 
-    if Path(page).resolve() in {Path(file).resolve() for file in (*files, *systems)}:
-        raise click.UsageError(f"--page: {page} is being compared. Choose a different name.")
     page.parent.mkdir(parents=True, exist_ok=True)
     write_text(page, comparison_page(plain))
 

@@ -47,9 +47,28 @@ def _destination(model_folder, output, name):
     """
     from aiayn_keras.export.models_config import check_name
 
-    name = model_folder.resolve().name if name is None else name
-    check_name(name)
+    if name is not None:
+        check_name(name)
+        return output / name
+    name = model_folder.resolve().name
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise ValueError(f"{error} That is the name of the model's folder: give --name.") from None
     return output / name
+
+
+def _new_destination(model_folder, output, name):
+    """Gives the path `output/name` as `_destination`, unless something is there.
+
+    Raises:
+        FileExistsError: If something exists.
+    """
+    from aiayn_keras_light.files import check_is_new
+
+    folder = _destination(model_folder, output, name)
+    check_is_new(folder)
+    return folder
 
 
 @click.command("saved-model", cls=KerasCommand)
@@ -171,10 +190,9 @@ def preset(model_folder, output, name, weights):
 
     It holds the model in DIR without checkpoints and logs: a KerasHub preset, which Keras reads.
     """
-    from aiayn_keras_light.files import check_is_new, new_folder, read_bytes
+    from aiayn_keras_light.files import new_folder, read_bytes
 
-    folder = _destination(model_folder, output, name)
-    check_is_new(folder)
+    folder = _new_destination(model_folder, output, name)
     notes = [note for note in _NOTES if (model_folder / note).exists()]
     if "evaluation.json" in notes and chosen_checkpoint(model_folder) is not None:
         notes.remove("evaluation.json")  # of other weights
@@ -202,7 +220,7 @@ def ctranslate2(model_folder, output, name, quantization):
     """
     from aiayn_keras.export import export_ctranslate2
 
-    path = _destination(model_folder, output, name)
+    path = _new_destination(model_folder, output, name)
     click.echo(export_ctranslate2(load_model(model_folder), path, quantization))
 
 
@@ -220,7 +238,7 @@ def hf_marian(model_folder, output, name, license):
     """
     from aiayn_keras.export import export_hf_marian
 
-    path = _destination(model_folder, output, name)
+    path = _new_destination(model_folder, output, name)
     card = license_or_warning(model_folder) if license is None else license
     click.echo(export_hf_marian(load_model(model_folder), path, card))
 
@@ -250,7 +268,7 @@ def onnx(model_folder, output, name, weights, attention):
     """
     from aiayn_keras.export import export_onnx
 
-    path = _destination(model_folder, output, name)
+    path = _new_destination(model_folder, output, name)
     click.echo(export_onnx(load_model(model_folder), path, weights, attention))
 
 
@@ -267,7 +285,7 @@ def openvino(model_folder, output, name, weights):
     """
     from aiayn_keras.export import export_openvino
 
-    path = _destination(model_folder, output, name)
+    path = _new_destination(model_folder, output, name)
     click.echo(export_openvino(load_model(model_folder), path, weights))
 
 
@@ -300,7 +318,7 @@ def litert(model_folder, output, name, **options):
     """
     from aiayn_keras.export import export_litert
 
-    path = _destination(model_folder, output, name)
+    path = _new_destination(model_folder, output, name)
     click.echo(export_litert(load_model(model_folder), path, **options))
 
 

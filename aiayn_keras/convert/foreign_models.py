@@ -1,6 +1,7 @@
 """Models of other toolkits: recognized by their files, converted, and given a README."""
 
 import json
+import shlex
 from pathlib import Path
 
 from aiayn_keras.common.hub import download, is_hub_address
@@ -35,7 +36,7 @@ A Transformer for the Python package aiayn_keras (Keras 3), converted from
 `{origin}`. {terms}
 
 ```shell
-aiayn-keras translate {name} < sentences.txt
+aiayn-keras translate {folder} < sentences.txt
 ```
 
 If the original had no SentencePiece model, texts are its tokens with spaces between them.
@@ -124,6 +125,7 @@ def write_model_card(folder, origin, license=None):
     folder, origin = Path(folder), str(origin)
     text = CARD.format(
         name=folder.name,
+        folder=shlex.quote(folder.name),
         origin=origin if "://" in origin else Path(origin).name,
         license="" if license is None else f"license: {json.dumps(license)}\n",
         terms=f"License of the original: {', '.join(names)}.",

@@ -116,7 +116,7 @@ def write_average(run, output, last=None):
         List of the checkpoints' paths, oldest first.
 
     Raises:
-        FileNotFoundError: If `run` does not hold a training.
+        FileNotFoundError: If `run` does not hold a training, or no checkpoint of it is left.
         FileExistsError: If `output` exists.
         ValueError: If there are fewer checkpoints, or a file of the training is damaged.
         OSError: If the model cannot be written, for instance to a full disk; nothing of it is left.
@@ -125,22 +125,29 @@ def write_average(run, output, last=None):
     if not folder.recipe.is_file():
         raise FileNotFoundError(f"{run} does not hold a training: it has no recipe.")
     check_is_new(output)
+    checkpoints = dict(list_checkpoints(folder.checkpoints))
+    if not checkpoints:
+        raise FileNotFoundError(
+            f"{run} has no checkpoints to average: give the folder of a training with its folder "
+            f"{folder.checkpoints.name}."
+        )
     recipe_text = read_recipe_text(folder)
     recipe, inputs = load_recipe(folder.recipe), read_inputs(folder)
     tokenizer, initial = read_beginning(folder, recipe)
-    checkpoints = dict(list_checkpoints(folder.checkpoints))
-    history = read_history(folder.history, max(checkpoints, default=0))
+    history = read_history(folder.history, max(checkpoints))
     every = recipe.training.checkpoint_every
     every = value_at(read_changes(folder.changes), 1, "training.checkpoint_every", every)
     if last is None:  # as the training itself does; it may be shorter
-        all_written = len(expected_updates(checkpoints, history, every)) if checkpoints else 1
+        all_written = len(expected_updates(checkpoints, history, every))
         last = min(recipe.training.average_checkpoints, all_written)
     row = checkpoints_in_a_row(checkpoints, history, every)
     paths = [checkpoints[update] for update in row]
     paths = paths[-check_integer("last", last, 1, MAX_CHECKPOINTS) :]
     if len(paths) < last:
         raise ValueError(
-            f"{run} has {len(paths)} checkpoints in a row up to the newest, fewer than {last}."
+            f"{run} has {len(paths)} checkpoints in a row up to the newest, fewer than {last}: "
+            f"give --last {len(paths)}. A training keeps as many as "
+            "`training.average_checkpoints` says."
         )
     model = build_model(recipe, tokenizer, initial)
     average_checkpoints(model, paths)

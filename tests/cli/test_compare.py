@@ -160,6 +160,9 @@ def test_wrong_arguments_are_refused_in_one_line(files, tmp_path, trained_run):
         result = run(*compare(files, files["good"], files["bad"]), "--page", copy)
         assert result.exit_code == 2, result.output
         assert "is being compared" in result.stderr
+    (tmp_path / "folder" / "task.json").write_text("{}")  # a model that would not load
+    result = run(*compare(files, files["good"], tmp_path / "folder"), "--page", copy)
+    assert result.exit_code == 2, result.output
 
 
 def test_letters_and_marks_may_be_written_apart(files, tmp_path):

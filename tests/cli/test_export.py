@@ -86,6 +86,23 @@ def test_a_name_stays_in_the_output_folder(trained_run, tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_whose_name_is_no_models_needs_a_name(tmp_path):
+    folder = tmp_path / "my model"
+    folder.mkdir()
+    (folder / "task.json").write_text("{}")
+    for kind in ("saved-model", "preset", "onnx"):
+        result = run("export", kind, folder, "--output", tmp_path / "out")
+        assert_one_clear_line(result, "Received: 'my model'", "give --name")
+
+
+@pytest.mark.parametrize("kind", ["ctranslate2", "hf-marian", "onnx", "openvino", "litert"])
+def test_a_place_that_is_taken_is_refused_before_the_model_is_loaded(tmp_path, kind):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "task.json").write_text("{}")
+    result = run("export", kind, tmp_path, "--output", tmp_path, "--name", "mine")
+    assert_one_clear_line(result, "mine exists already")
+
+
 # ---- preset ----
 
 

@@ -10,6 +10,7 @@ from huggingface_hub.errors import EntryNotFoundError
 
 from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.convert import convert
+from aiayn_keras.convert.foreign_models import write_model_card
 from aiayn_keras_cli import main
 from aiayn_keras_cli.license import find_license
 from tests.number_words import number_words
@@ -50,6 +51,11 @@ def test_the_command_writes_a_model_folder(folder, tmp_path):
     readme = (output / "README.md").read_text("utf-8")
     assert 'license: "cc-by-4.0"\n---\n\n# model\n' in readme
     assert f"converted from\n`{folder.name}`. License of the original: cc-by-4.0." in readme
+    assert "aiayn-keras translate model <" in readme
+    (tmp_path / "my model").mkdir()
+    write_model_card(tmp_path / "my model", "tea")
+    readme = (tmp_path / "my model" / "README.md").read_text("utf-8")
+    assert "aiayn-keras translate 'my model' <" in readme
     again = CliRunner().invoke(main, ["convert", str(folder), "--output", str(output)])
     assert again.exit_code == 1
     assert "exists already" in again.output

@@ -71,12 +71,18 @@ def test_a_training_shorter_than_its_mean_is_averaged_whole(trained_run, tmp_pat
 
 
 def test_write_average_refuses_what_it_cannot_do(trained_run, tmp_path):
-    with pytest.raises(ValueError, match=r"has 2 checkpoints in a row .*fewer than 3"):
+    with pytest.raises(
+        ValueError, match=r"has 2 checkpoints in a row .*fewer than 3: give --last 2"
+    ):
         write_average(trained_run, tmp_path / "mean", last=3)
     with pytest.raises(FileExistsError, match="exists"):
         write_average(trained_run, trained_run)
     with pytest.raises(FileNotFoundError, match="does not hold a training"):
         write_average(tmp_path, tmp_path / "mean")
+    delivered = tmp_path / "delivered"
+    shutil.copytree(trained_run, delivered, ignore=shutil.ignore_patterns("checkpoints"))
+    with pytest.raises(FileNotFoundError, match="delivered has no checkpoints to average"):
+        write_average(delivered, tmp_path / "mean")
     assert not (tmp_path / "mean").exists()
 
 

@@ -24,7 +24,14 @@ _MAX_EXPANSION = 200
 _FREE_BYTES = 1 << 22
 _MAX_DEPTH = 256
 _BREAKS = frozenset({"br", "cr", "tab", "ptab"})
-_SIGNS = frozenset({"instrText", "fldChar", "footnoteReference", "endnoteReference", "drawing"})
+_SIGNS = frozenset(
+    (
+        *("instrText", "fldChar", "footnoteReference", "endnoteReference", "pgNum", "sym"),
+        *("drawing", "pict", "object", "?oMath"),
+    )
+)
+_HYPHEN = "noBreakHyphen"
+_HYPHEN_TAG = re.compile(rf"<(?:\w+:)?{_HYPHEN}\b[^<>]*>(?:</(?:\w+:)?{_HYPHEN}\s*>)?")
 
 
 def read_parts(data):
@@ -192,6 +199,8 @@ class _Paragraphs:
             self._open[-1].append("break")
         elif local in _SIGNS:
             self._open[-1].append("sign")
+        elif local == _HYPHEN:
+            self._open[-1].append("hyphen")
 
     def _end(self, name):
         local = self._stack.pop()
@@ -232,6 +241,10 @@ def _as_units(document, paragraph):
             continue
         if last is not None:
             between = document[last.end : each.start]
+            if last.look == each.look and set(signs) == {"hyphen"}:
+                parts.append("-" * len(signs))
+                between = _HYPHEN_TAG.sub("", between)
+                signs = []
             parts.append(_between(between, signs, last.look, each.look, base))
         parts.append(_unescape(document[each.start : each.end]))
         last, signs = each, []

@@ -225,6 +225,13 @@ def _as_units(document, run):
     if run[-1][2] is None:
         end = start + len(document[start:end].rstrip(_SPACES))
     encode = encoder(document[a:b] for a, b, mark in run if mark is None)
+    written = "".join("\0" if mark else document[a:b] for a, b, mark in run)
+    written = re.sub(f"[{_SPACES}]+", " ", written)
+
+    def as_written(text):
+        """As it is in the page, where signs of a template such as `{% if a < b %}` may be bare."""
+        return text if text in written and encode(text) not in written else encode(text)
+
     parts = []
     for first, last, mark in run:
         if mark is not None:
@@ -238,7 +245,9 @@ def _as_units(document, run):
     parts = [
         each
         for part in parts
-        for each in ([part] if isinstance(part, Mark) else protect(part, encode, with_tags=False))
+        for each in (
+            [part] if isinstance(part, Mark) else protect(part, as_written, with_tags=False)
+        )
     ]
     return [Unit(start, end, tuple(parts), encode)] if has_letters(parts) else []
 

@@ -36,12 +36,16 @@ _KEPT = re.compile(
 _BEGINNING = re.compile(
     r"\[[ xX]\]\s+"  # the box of a task
     r"|\[![\w-]+\][-+]?(?:\s+|\Z)"  # the kind of an alert
+    r"|(?:!!!|\?\?\?\+?|===[!+]?)(?:[ \t]+[a-z][\w-]*)*(?:[ \t]+(?=\")|\Z)"  # that of MkDocs
     r"|\*\[[^\]\n]+\]:\s+"  # the abbreviation that it explains
     r"|[:~][ \t]+"  # the mark of a definition
     r"|\{[#.:][^{}]*\}(?:\s+|\Z)"  # its attributes
 )
 """What stands before a text and is not translated."""
-_FIRST_LINE = re.compile(r"\[![\w-]+\][-+]?.*|\{[#.:][^{}]*\}")
+_FIRST_LINE = re.compile(
+    r"\[![\w-]+\][-+]?.*|\{[#.:][^{}]*\}"
+    r"|(?:!!!|\?\?\?\+?|===[!+]?)(?:[ \t]+[a-z][\w-]*)*(?:[ \t]+\".*\")?[ \t]*"
+)
 """A line that is not joined with the next one: that of an alert, or attributes."""
 _ENDING = re.compile(r"(?<!\s)\s+(?:\{[#.:][^{}\n]*\}|\^[\w-]+)\Z")
 """Attributes behind a text, such as {#name}, or the name of a block, ^name."""

@@ -17,7 +17,7 @@ from aiayn_keras.documents.formats.units import (
     without_ending,
 )
 
-_EMPTY = re.compile(r'^msgstr(?:\[(\d+)\])? ""[ \t]*(\r?)$(?!\n")', re.MULTILINE)
+_EMPTY = re.compile(r'^msgstr(?:\[(\d+)\])?[ \t]+""[ \t]*(\r?)$(?!\n")', re.MULTILINE)
 _STRINGS = r'(?>(?:"(?:[^"\\\r\n]++|\\.)*+"[ \t\r\n]*)+)'
 """Pattern of C strings in a row; it gives nothing back, so that long ones need little memory.
 
@@ -64,6 +64,7 @@ def find_units(document, _columns=None):
             )
     if not catalogue and not catalogue.metadata:
         raise ValueError("not a valid .po catalogue: it has no entries")
+    _check_charset(catalogue.metadata.get("Content-Type", ""))
     wanted = {
         (entry.msgid, entry.msgid_plural)
         for entry in catalogue
@@ -82,6 +83,16 @@ def find_units(document, _columns=None):
             source = plural if plural and int(empty[1] or 0) else singular
             units += _unit(polib, source, empty, accelerators.find(source))
     return units
+
+
+def _check_charset(content_type):
+    """Refuses a catalogue that programs would not read as UTF-8, in which it is written."""
+    charset = re.search(r"charset=([\w.:-]+)", content_type)
+    if charset and charset[1].upper() not in ("UTF-8", "UTF8", "CHARSET"):
+        raise ValueError(
+            f"its header says that its charset is {charset[1]}: convert it to UTF-8, as by "
+            "`msgconv -t UTF-8`"
+        )
 
 
 def _text(polib, strings):

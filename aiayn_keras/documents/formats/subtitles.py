@@ -1,7 +1,8 @@
 """Subtitles, .srt and .vtt: the text of the captions, which webvtt-py reads.
 
-The lines of a caption are one text unless a dash, `>>` or a note begins one of them, or each ends
-a sentence or is a sound; the translation has as many. Times, numbers, settings, notes, styles and
+The lines of a caption are one text unless each ends a sentence or is a sound, or there are several
+speakers: a line with a dash, `>>`, a note or a name begins a text. The translation has as many
+lines. Times, numbers, settings, notes, styles and
 tags stay. Lines of times are checked here, since the library says only that a file is invalid, and
 leaves out captions with damaged times.
 """
@@ -18,7 +19,10 @@ from aiayn_keras.documents.formats.html import encoder
 from aiayn_keras.documents.formats.units import Kind, Mark, Unit, has_letters, protect
 from aiayn_keras_light.scripts import space_of_break
 
-_SPOKEN = re.compile(r"^(?:<[^<>]*>|\{\\[^{}]*\})*\s*(?:[-–—♪]|>>|&gt;&gt;)")
+_SPOKEN = re.compile(
+    r"^(?:<[^<>]*>|\{\\[^{}]*\})*\s*"
+    r"(?:[-–—♪]|>>|&gt;&gt;|<v[. \t][^<>]*>|[A-Z][A-Z\d .'-]{1,30}:\s)"
+)
 _SIGNS = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
 _LINE_END = re.compile(r"\r\n|\r|\n|\Z")
 _OVERRIDE = re.compile(r"\{\\[^{}]*\}|\{[a-zA-Z]:[^{}]*\}")
@@ -188,8 +192,13 @@ def _units_of_caption(document, start, end):
         lines.append((start, start + len(text)))
         start += len(line)
     texts = [document[a:b] for a, b in lines]
-    is_divided = any(map(_SPOKEN.match, texts)) or _are_sentences(texts)
-    groups = [[line] for line in lines] if is_divided else [lines]
+    has_speakers = any(map(_SPOKEN.match, texts)) or _are_sentences(texts)
+    groups = []
+    for number, line in enumerate(lines):
+        beside = texts[max(number - 1, 0) : number + 1]
+        if not number or (has_speakers and (_SPOKEN.match(beside[1]) or _are_sentences(beside))):
+            groups.append([])
+        groups[-1].append(line)
     return [unit for group in groups for unit in _unit(document, group)]
 
 

@@ -21,7 +21,7 @@ from tests.documents.formats.double import (
     without_foreign_letters,
     without_stand_ins,
 )
-from tests.documents.formats.samples import COLUMNS, SAMPLES, docx_sample
+from tests.documents.formats.samples import COLUMNS, SAMPLES, archive, docx_sample
 
 
 @pytest.mark.parametrize("format", SAMPLES)
@@ -313,6 +313,42 @@ def test_marks_of_a_word_document_move_with_their_words():
     assert runs[:3] == [("TEA. ", None), ("GREEN", True), (" LIKE I DARK. & LATE IS IT", None)]
 
 
+_WORD_NAMES = (
+    'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
+    'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math" xmlns:v="v"'
+)
+
+
+def _paragraph_in_capitals(runs):
+    """The XML of a paragraph of Word, translated."""
+    document = f"<w:document {_WORD_NAMES}><w:body><w:p>{runs}</w:p></w:body></w:document>"
+    translated = in_capitals(archive(word__document=document), "docx")
+    with zipfile.ZipFile(io.BytesIO(translated)) as file:
+        written = file.read("word/document.xml").decode().replace(' xml:space="preserve"', "")
+    return written[written.index("<w:p>") + 5 : written.index("</w:p>")]
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        "<m:oMath><m:r><m:t>x</m:t></m:r></m:oMath>",
+        '<w:r><w:sym w:font="Wingdings" w:char="F0E0"/></w:r>',
+        "<w:r><w:pict><v:shape/></w:pict></w:r>",
+        "<w:r><w:object><v:shape/></w:object></w:r>",
+    ],
+)
+def test_formulas_and_pictures_of_word_stay_between_their_words(sign):
+    runs = f"<w:r><w:t>Let </w:t></w:r>{sign}<w:r><w:t> be cold tea.</w:t></w:r>"
+    expected = runs.replace("Let", "LET").replace("be cold tea", "BE COLD TEA")
+    assert _paragraph_in_capitals(runs) == expected
+
+
+@pytest.mark.parametrize("tag", ["<w:noBreakHyphen/>", "<w:noBreakHyphen></w:noBreakHyphen>"])
+def test_a_hyphen_of_word_belongs_to_its_word(tag):
+    runs = f"<w:r><w:t>A non</w:t>{tag}<w:t>stop train</w:t></w:r>"
+    assert _paragraph_in_capitals(runs) == "<w:r><w:t>A NON-STOP TRAIN</w:t><w:t></w:t></w:r>"
+
+
 def _catalogue(source, header=""):
     return f'msgid ""\nmsgstr "Language: es\\n{header}"\n\nmsgid "_Go"\nmsgstr ""\n\n' + (
         f'msgid "{source}"\nmsgstr ""\n'
@@ -378,6 +414,19 @@ def test_a_damaged_line_of_a_catalogue_is_named(line):
 
 
 @pytest.mark.skipif(shutil.which("msgfmt") is None, reason="gettext is not installed")
+def test_a_catalogue_in_a_different_charset_is_refused():
+    header = "Content-Type: text/plain; charset={}\\n"
+    for charset in ("UTF-8", "utf-8", "CHARSET"):
+        assert "TEA" in in_capitals(_catalogue("Tea", header.format(charset)), "po")
+    with pytest.raises(ValueError, match="charset is ISO-8859-1: convert it to UTF-8"):
+        in_capitals(_catalogue("Tea", header.format("ISO-8859-1")), "po")
+
+
+def test_spaces_before_an_empty_translation_are_read():
+    found = in_capitals('msgid  "Two teas"\nmsgstr  ""\n', "po")
+    assert found == 'msgid  "Two teas"\nmsgstr  "TWO TEAS"\n'
+
+
 def test_msgfmt_takes_the_catalogue(tmp_path):
     path = tmp_path / "x.po"
     translate = CapitalsDouble(change=lambda word: f"¡{word}!")
@@ -421,6 +470,16 @@ def test_html_keeps_its_tags_whatever_is_written():
     signs = CapitalsDouble(change=lambda word: f"<{word}&")
     found = in_capitals(document, "html", translate=signs)
     assert _Tags(found).found == _Tags(document).found
+
+
+@pytest.mark.parametrize(
+    "mark",
+    ["{% if a < b && c %}", "{{ x | default('a & b') }}", "<%= tea %>", "https://a.b/?x=1&y=2"],
+)
+def test_html_keeps_bare_signs_of_templates_and_addresses(mark):
+    assert in_capitals(f"<p>Tea {mark} now</p>", "html") == f"<p>TEA {mark} NOW</p>"
+    mark = html.escape(mark, quote=False)
+    assert in_capitals(f"<p>Tea {mark} now</p>", "html") == f"<p>TEA {mark} NOW</p>"
 
 
 def test_html_keeps_its_encoding():

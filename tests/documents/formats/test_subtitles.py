@@ -67,6 +67,27 @@ def test_lines_of_speakers_and_songs_are_translated_alone():
         assert len(double.sentences) == 2
 
 
+@pytest.mark.parametrize(
+    ("lines", "sentences"),
+    [
+        (["- Where is", "my tea?", "- At", "home."], ["Where is my tea?", "At home."]),
+        (["TOM: I like", "tea", "MRS. X: So", "do I"], ["TOM: I like tea", "MRS.", "X: So do I"]),
+        (["♪ La la", "la ♪"], ["La la la"]),
+    ],
+)
+def test_a_speaker_may_have_several_lines(lines, sentences):
+    double = CapitalsDouble()
+    source = "\n".join(["1", TIMES, *lines, ""])
+    assert len(in_capitals(source, "srt", translate=double).splitlines()) == len(lines) + 2
+    assert double.sentences == sentences
+
+
+def test_a_voice_begins_a_text():
+    source = f"WEBVTT\n\n{VTT_TIMES}\n<v Tom>We like green tea a lot\n<v.loud Ann>No\n"
+    expected = source.replace("We like green tea a lot", "WE LIKE GREEN TEA A LOT")
+    assert in_capitals(source, "vtt") == expected.replace("No", "NO")
+
+
 def test_lines_that_end_sentences_keep_their_places():
     for text in ("<i>Tea.\nThe cake was cold?</i>", "[door]\nGo home now.\n(sighs)"):
         source = f"1\n{TIMES}\n{text}\n"
