@@ -344,7 +344,7 @@ class _EvaluationBase(Section):
     """The search for translations (paper 6.1), with the fields of `SearchOptions`, and their BLEU.
 
     Attributes:
-        bleu_tokenizer: sacreBLEU's tokenizer; `"none"` for tokenised text.
+        bleu_tokenizer: sacreBLEU's tokenizer; `"none"` for tokenized text.
         lowercase: Whether BLEU ignores case.
     """
 
