@@ -97,7 +97,7 @@ class ServedText:
         return TokenBatch(token_ids, mask, has_words, copies, is_cut)
 
     def cut(self, text, limit, name):
-        """Cuts texts `(B,)` behind their first `limit` wordpieces, or refuses longer ones.
+        """Cuts texts `(B,)` after their first `limit` wordpieces, or refuses longer ones.
 
         Returns:
             The texts and their numbers of tokens with the end token, int64 `(B,)`.

@@ -124,7 +124,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         if self.tokenizer.proto is not None and self.tokenizer.vocabulary_size() != size:
             raise ValueError(
                 f"The tokenizer has {self.tokenizer.vocabulary_size()} tokens, the model's "
-                f"`vocabulary_size` is {size}: they are not of one model."
+                f"`vocabulary_size` is {size}: they do not belong together."
             )
 
     def generate_postprocess(self, x):
@@ -239,7 +239,7 @@ def check_prompts(inputs, max_length, strip_prompt=False):
     sides = {name: _checked_prompts(f"`inputs[{name!r}]`", inputs[name]) for name in inputs}
     counts = {name: len(side) for name, side in sides.items() if isinstance(side, list)}
     if len(set(counts.values())) > 1:
-        raise ValueError(f"The sides of `inputs` must have as many texts. Received: {counts}.")
+        raise ValueError(f"The sides of `inputs` must be of equal length. Received: {counts}.")
     return sides
 
 

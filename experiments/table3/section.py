@@ -169,9 +169,9 @@ def _verdicts(compared):
     trained models, because the question is what a new training would give. A difference counts as
     seen if p < {LEVEL}; with {SEEDS} seeds only large differences are seen, so "not seen" and "no
     difference seen" do not mean that there is no difference. Where the paper makes a claim about
-    perplexity, it is tested in the same way. A training with less than half the base's BLEU *did not train*
-    within this budget: its row is not tested and is excluded from the pooled variance, which
-    assumes that all rows have the same spread. The paper's figures are for newstest2013 (base
+    perplexity, it is tested in the same way. A training with less than half the base's BLEU *did
+    not train* within this budget: its row is not tested and is excluded from the pooled variance,
+    which assumes that all rows have the same spread. The paper's figures are for newstest2013 (base
     {PAPER_BASE.bleu}), one per row; each row stands beside the paper's row with the same factor, or
     the nearest."""
     parts = [
