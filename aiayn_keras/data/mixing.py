@@ -24,9 +24,9 @@ def mix_texts(
     """Mixes two texts; the second makes up a given share of the pairs.
 
     Beside a few hundred pairs of a new domain there would be just as few of the old one, and the
-    model would learn them by heart. So `text` is repeated, at most 20 times,
-    while `mixed_in` still has pairs that were not drawn; if `mixed_in` has too few pairs for its
-    share, they are repeated instead, at most 1,000 times.
+    model would learn them by heart. So `text` is repeated, at most 20 times, while `mixed_in` still
+    has pairs that were not drawn; if `mixed_in` has too few pairs for its share, they are repeated
+    instead, at most 1,000 times.
 
     This is the mixed fine-tuning of Chu et al. 2017 (https://aclanthology.org/P17-2061), which
     oversamples the smaller text, without its tags for the domains.

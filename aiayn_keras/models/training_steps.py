@@ -151,7 +151,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
                 validation_steps=validation_steps,
                 **options,
             )
-        # Other data has an order of its own, of which Keras would warn.
+        # Other data has an order of its own, and Keras would warn about that.
         shuffle = shuffle and (not gives_batches(x) or isinstance(x, keras.utils.PyDataset))
         if self.preprocessor is not None:
             in_batches = gives_batches(x)

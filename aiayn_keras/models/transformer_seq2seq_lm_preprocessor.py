@@ -158,7 +158,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
 
 
 def _as_pair(x, y):
-    """Returns the dictionary of two texts, of which `x` may be all or the sources alone.
+    """Returns the dictionary of two texts; `x` may be all of it, or the sources alone.
 
     Raises:
         ValueError: If one of the two texts is missing, and for `y` beside a dictionary.
@@ -212,7 +212,7 @@ def text_preprocessor(tokenizer, backbone):
 
 
 def check_prompts(inputs, max_length, strip_prompt=False):
-    """Returns what `generate` shall read, with tuples as lists, or refuses what are no texts.
+    """Returns what `generate` shall read, with tuples as lists, or refuses anything but texts.
 
     Args:
         inputs: A text, texts in a list, a tuple or an array, a dictionary of `encoder_text` and
@@ -338,7 +338,7 @@ def _decoder_part(inputs):
 
 
 def pack_token_ids(encoder_token_ids, decoder_token_ids, pad_token_id=0):
-    """Makes the model's four inputs of token ids.
+    """Makes the model's four inputs from token ids.
 
     Args:
         encoder_token_ids: The sources, B rows of integers: an array or tensor `(B, S)` that is

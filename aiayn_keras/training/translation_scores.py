@@ -58,7 +58,7 @@ class TerScore:
     """A corpus TER.
 
     Attributes:
-        score: Translation edit rate in percent of the references' words, less is better.
+        score: Translation edit rate in percent of the references' words; lower is better.
         signature: sacreBLEU's signature; only scores with the same signature are comparable.
     """
 
