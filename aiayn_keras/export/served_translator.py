@@ -329,7 +329,7 @@ class _ServedSearch:
         return search
 
     def translate(self, text, num_hypotheses):
-        """Finds the `Hypotheses` of texts `(B,)`, by sentence of those longer than was learned."""
+        """Finds the `Hypotheses` of texts `(B,)`; overlong ones are translated by sentence."""
         translate = functools.partial(self._translate_whole, num_hypotheses=num_hypotheses)
         longest = longest_whole_text(self.tokenizer, self.options)
         if longest is None:
