@@ -40,7 +40,7 @@ def _language(side):
     return click.option(
         f"--{side}-language",
         metavar="CODE",
-        help=f"Language of the {side}s, such as en. Default: that of most.",
+        help=f"Language of the {side}s, such as en. Default: that of most of them.",
     )
 
 
@@ -92,11 +92,11 @@ def check(
 ):
     """Find faults in a parallel text.
 
-    The text is a TSV file, two files, or that of a recipe. Reported are lines that cannot be read,
-    repeated and nearly repeated pairs, untranslated copies, wrong languages and scripts, odd
-    lengths, different numbers, markup, mojibake, HTML entities, invisible characters, and sentences
-    of the validation and test text. A cleaned copy holds the pairs without faults, and those whose
-    characters could be mended.
+    The text is a TSV file, two files, or that of a recipe. The command reports lines that cannot be
+    read, repeated and nearly repeated pairs, untranslated copies, wrong languages and scripts,
+    unusual lengths, different numbers, markup, mojibake, HTML entities, invisible characters, and
+    sentences of the validation and test text. A cleaned copy has the pairs without faults, and
+    those whose characters could be mended.
     """
     from aiayn_keras.data.checking import check_pairs
     from aiayn_keras_light.text_files import as_json_line

@@ -59,7 +59,8 @@ from aiayn_keras_cli.translate import translate_lines
 @click.option(
     "--trust",
     is_flag=True,
-    help="Load kits whatever their graphs may do. A kit is a program that runs with your rights.",
+    help="Load kits even if their graphs may do more than translate. A kit is a program that runs "
+    "with your rights.",
 )
 @CHECKPOINT
 @BATCH_SIZE
@@ -79,9 +80,9 @@ def compare(
     """Compare models, serving kits or translations.
 
     A, B and so on are model folders, trainings, folders of serving kits, or text files of
-    translations, one per line. Printed are BLEU, chrF2 and TER by sacreBLEU, its paired bootstrap
-    against the first, lengths, lines with other numbers, and the lines that differ most.
-    --checkpoint holds for all trainings among them.
+    translations, one per line. The command prints BLEU, chrF2 and TER by sacreBLEU, its paired
+    bootstrap against the first, lengths, the number of lines with different numbers, and the lines
+    that differ most. --checkpoint applies to all trainings among them.
     """
     from aiayn_keras.training.comparison import as_plain, compare_translations
     from aiayn_keras.training.translation_scores import try_bleu_tokenizer

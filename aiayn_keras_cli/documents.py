@@ -43,8 +43,8 @@ def choose_documents(input_file, output, document, document_format):
         document_format: Value of `--format`, or None.
 
     Returns:
-        List of `DocumentFile`s, of which one without `--output`; None for lines, and for a plain
-        text that is translated a piece at a time.
+        List of `DocumentFile`s, only one without `--output`; None for lines, and for a plain text
+        that is translated a piece at a time.
     """
     if output is not None:
         _check_is_a_folder(output)

@@ -35,7 +35,8 @@ def _weights_option(default):
         type=click.Choice(["float32", "float16"]),
         default=default,
         show_default=True,
-        help="Number format in which a float32 model's matrices are stored; float16 halves them.",
+        help="Number format in which a float32 model's matrices are stored; float16 halves their "
+        "size.",
     )
 
 
@@ -252,8 +253,8 @@ def hf_marian(model_folder, output, name, license):
     type=click.Choice(["float32", "int8", "int8-weights"]),
     default="float32",
     show_default=True,
-    help="Number format of matrices; int8 quarters them, and sums are computed in integers; with "
-    "int8-weights only the files are smaller, and translations closer to float32.",
+    help="Number format of matrices. int8 makes them a quarter as large and computes in integers; "
+    "int8-weights makes only the files smaller, with translations closer to those of float32.",
 )
 @click.option(
     "--attention",

@@ -22,7 +22,7 @@ SEARCH_OPTIONS = {
     ),
     "length_penalty_offset": (
         *(5, 0, 100),
-        "The 5 of the length penalty; 0 for length^α, as in Hugging Face and CTranslate2.",
+        "The 5 in the length penalty; 0 gives length^α, as in Hugging Face and CTranslate2.",
     ),
     "coverage_penalty": (0.0, 0, 100, "Factor β of GNMT's coverage penalty; 0 for none."),
     "no_repeat_ngram_size": (
@@ -37,7 +37,7 @@ SEARCH_OPTIONS = {
     ),
     "extra_length": (
         *(50, 0, MAX_TOKENS),
-        "Number of wordpieces by which a translation may exceed its source.",
+        "Number of wordpieces that a translation may be longer than its source.",
     ),
 }
 """Default, minimum, maximum and help text of the numbers in `aiayn_keras`' `SearchOptions`, which
@@ -92,8 +92,8 @@ ENGINE = click.option(
     type=click.Choice(["auto", "keras", "ctranslate2", "ctranslate2-int8"]),
     default="auto",
     show_default=True,
-    help="Program that searches. With auto, CTranslate2 where it is installed, on a CPU, and finds "
-    "what Keras finds; ctranslate2-int8 is faster still and may translate a little differently.",
+    help="Program that searches. auto uses CTranslate2 if it is installed, on a CPU, and finds the "
+    "same translations as Keras; ctranslate2-int8 is even faster, but some translations differ.",
 )
 
 
@@ -139,7 +139,7 @@ def search_options(*left_out):
         constraint = click.option(
             "--constraint",
             metavar="NAME|FILE",
-            help="Rule that every translation must keep: brackets (trees), or a file NAME.json.",
+            help="Rule that every translation must follow: brackets (trees), or a file NAME.json.",
         )
         decorated = constraint(with_constraint)
         for name in reversed(SEARCH_OPTIONS):
@@ -161,8 +161,8 @@ def engine_options(command):
     workers = click.option(
         "--workers",
         type=click.IntRange(min=1, max=100_000),
-        help="Number of processes, or of workers in the cluster. Default: one for each core; to "
-        "translate on this machine, one.",
+        help="Number of processes, or of workers in the cluster. Default: one for each core, or "
+        "one in all when translating on this machine.",
     )
     ray = click.option(
         "--on-ray",
@@ -170,8 +170,8 @@ def engine_options(command):
         is_flag=False,
         flag_value="local",
         metavar="[ADDRESS]",
-        help="Work on a Ray cluster: its address, or `auto` on one of its machines. With `local`, "
-        "or as the last option without an address: on a cluster of this machine alone.",
+        help="Work on the Ray cluster at this address, or `auto` on one of its machines. With "
+        "`local`, or without an address as the last option, start Ray on this machine alone.",
     )
     return ray(workers(command))
 
@@ -192,7 +192,7 @@ def require_model_folder(folder):
         reason = "its training is not finished: resume it with `aiayn-keras train`"
     elif (folder / "models.config").is_file():
         reason = (
-            "it is a serving kit. `aiayn-keras serve` and TensorFlow Serving answer from it; here, "
+            "it is a serving kit, which `aiayn-keras serve` and TensorFlow Serving serve; here, "
             "give the folder that it was exported from"
         )
     elif not (folder / "task.json").is_file():

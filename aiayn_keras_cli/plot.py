@@ -20,8 +20,8 @@ from aiayn_keras_cli.running import KerasCommand
 def plot(runs, output):
     """Compare trainings in one figure.
 
-    Each RUN is the folder of a training, finished or not. Of its history, loss, BLEU, chrF2,
-    learning rate, gradient norm and tokens per second are drawn over the updates.
+    Each RUN is the folder of a training, finished or not. The figure shows the loss, BLEU, chrF2,
+    learning rate, gradient norm and tokens per second of its history over the updates.
     """
     from aiayn_keras.plotting import plot_trainings
     from aiayn_keras.training.run_folder import RunFolder, as_columns, read_history

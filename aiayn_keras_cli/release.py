@@ -26,7 +26,7 @@ _MEBIBYTE = 1 << 20
 @click.option(
     "--url",
     help="REST address of the server that runs the kit, such as http://127.0.0.1:8501. The label "
-    "is moved once the server has loaded the version, and has to answer with it afterwards.",
+    "is moved once the server has loaded the version; then the server must answer with it.",
 )
 @click.option(
     "--deadline",
@@ -123,9 +123,9 @@ def _wait(client, version, what, unknown, deadline):
             reason = client.version_errors().get(version, "").rstrip(".")
             problem = f": {reason}." if reason else ", or has unloaded it: its log says why."
             raise click.ClickException(
-                f"The server could not load {what}{problem} No label was moved that it does not "
-                f"have. For another attempt move the version's folder {version} away, and ten "
-                "seconds later a whole one into its place."
+                f"The server could not load {what}{problem} No label was moved to a version that "
+                "the server does not have. To try again, move the version's folder "
+                f"{version} away, and ten seconds later a complete one into its place."
             )
         if time.monotonic() > end:
             raise click.ClickException(

@@ -57,7 +57,7 @@ _DOCUMENT_CHARACTERS = 10_000
     type=click.FloatRange(min=0, min_open=True, max=86_400),
     default=5.0,
     show_default=True,
-    help="Seconds to go on trying while nobody listens at URL, within the deadline.",
+    help="Seconds to go on trying while nothing listens at URL, within the deadline.",
 )
 @click.option(
     "--batch-size",
@@ -71,10 +71,10 @@ def request(url, model, input_file, n_best, document, placeables, as_json, **opt
 
     MODEL, on the server at URL, translates each line of input to one line of output.
 
-    URL is http://HOST:PORT or https://HOST:PORT for REST, grpc://HOST:PORT for gRPC. A proxy that
-    asks for a password gets that of https://USER:PASSWORD@HOST. With --n-best,
-    a line holds its translations, separated by tabs. With --document, the output is the input with
-    its sentences translated by the server, placeables too; the model must have been exported with
+    URL is http://HOST:PORT or https://HOST:PORT for REST, grpc://HOST:PORT for gRPC. For a proxy
+    that asks for a password, it is https://USER:PASSWORD@HOST. With --n-best, a line has all
+    translations, separated by tabs. With --document, the output is the input with its sentences
+    translated by the server, placeables included; the model must have been exported with
     --documents.
     """
     if document and (n_best or as_json):

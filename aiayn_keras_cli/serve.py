@@ -29,8 +29,7 @@ _API_OPTIONS = {"host": "--host", "grpc_port": "--grpc-port", "poll": "--poll"}
 @click.option(
     "--api",
     is_flag=True,
-    help="Serve a kit to programs, over the REST and gRPC of TensorFlow Serving, in place of the "
-    "page.",
+    help="Instead of the page, serve a kit to programs, over TensorFlow Serving's REST and gRPC.",
 )
 @click.option(
     "--port",
@@ -49,8 +48,9 @@ _API_OPTIONS = {"host": "--host", "grpc_port": "--grpc-port", "poll": "--poll"}
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Address of this machine that answers with --api. 0.0.0.0 is every one, for everybody who "
-    "reaches them: there is neither TLS nor a password. The page is for this machine alone.",
+    help="Address of this machine on which --api answers. 0.0.0.0 means all of them: everybody who "
+    "can reach one can then use the server, without TLS or a password. The page is only for this "
+    "machine.",
 )
 @click.option(
     "--poll",
@@ -65,8 +65,8 @@ _API_OPTIONS = {"host": "--host", "grpc_port": "--grpc-port", "poll": "--poll"}
 @click.option(
     "--trust",
     is_flag=True,
-    help="Load a kit whatever its graph may do. A kit is a program that runs with your rights; by "
-    "default it may only have operations that exports of this package have.",
+    help="Load a kit even if its graph may do more than translate. A kit is a program that runs "
+    "with your rights; by default it may only have operations that this package's exports use.",
 )
 @CHECKPOINT
 @ENGINE
@@ -80,7 +80,7 @@ def serve(folder, api, port, grpc_port, host, poll, open_browser, trust, **optio
     files. It is for exploring a model on this machine, not for production: `aiayn-keras export
     saved-model` writes a kit for TensorFlow Serving.
 
-    With --api, DIR must be a serving kit, and programs use it in place of a page. Paths, errors,
+    With --api, DIR must be a serving kit, and programs use it instead of a page. Paths, errors,
     labels, batches and metrics are those of TensorFlow Serving, so the programs move there
     unchanged. Use it to try things out and for small loads.
 

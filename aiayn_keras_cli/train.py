@@ -49,9 +49,9 @@ def train(recipe, settings, output):
     """Train a model by RECIPE.
 
     RECIPE is the name of a recipe that comes with the package (such as demo), or a YAML file. To
-    resume a training that was stopped, run the same command again. With another --set, such as
-    training.updates=NUMBER, a training goes on differently, before its end or after it. Ctrl-C and
-    SIGTERM stop it after the update in progress, with a checkpoint.
+    resume a training that was stopped, run the same command again. With a different --set, such as
+    training.updates=NUMBER, the training continues with that change, before or after its end.
+    Ctrl-C and SIGTERM stop it after the update in progress, with a checkpoint.
     """
     from aiayn_keras.training import load_recipe
     from aiayn_keras.training import train as run

@@ -71,7 +71,8 @@ from aiayn_keras_cli.streams import (
     type=click.Choice(["split", "cut", "error"]),
     default="split",
     show_default=True,
-    help="Translate a line that is too long for the model by sentences, cut it, or stop there.",
+    help="Split a line that is too long for the model into sentences, cut it, or stop there with "
+    "an error.",
 )
 @PLACEABLES
 @click.option(
@@ -106,14 +107,17 @@ def translate(
 ):
     """Translate lines or documents with the model in DIR.
 
-    Each line of input gives one line of output. With --n-best, it holds the best translations,
-    separated by tabs. Placeables are translated like other words with --constraint, --prefixes and
-    --alignments; documents keep them. With --document, the output is the input with its sentences
-    translated; with --json too, an object for each sentence. Files of subtitles, HTML, Markdown,
-    gettext, Word, CSV, TSV and JSON are documents by their endings: their texts are translated, and
-    all else stays. With --output, their folders stay, too. On a terminal, without --input,
-    --document and --json, it is a conversation: type a text to read its translation, and :help for
-    more.
+    Each line of input gives one line of output; with --n-best, the best translations, separated by
+    tabs. Placeables (URLs, {name} and the like) are translated like other words with --constraint,
+    --prefixes and --alignments; documents keep them.
+
+    With --document, the output is the input with its sentences translated; with --json too, an
+    object for each sentence. Files of subtitles, HTML, Markdown, gettext, Word, CSV, TSV and JSON
+    are recognized as documents by their endings: their texts are translated, and everything else
+    stays. With --output, they also keep their folders.
+
+    On a terminal, without --input, --document and --json, the command is a conversation: type a
+    text to read its translation, and :help for more.
 
     With --output, any number of files of lines, of any size, plain, .gz or .parquet, are translated
     in parts by processes of this machine or, with --on-ray, of a cluster. To resume a job that was
@@ -147,8 +151,8 @@ def translate(
         raise click.UsageError("--columns is for tables: give --input with a .csv or .tsv.")
     if (output is not None or chosen is not None) and (prefix_file or as_json):
         raise click.UsageError(
-            "--output and documents with a format are for translations alone: omit --prefixes, "
-            "--ensemble and --json."
+            "--output and documents with a format only give translations: omit --prefixes and "
+            "--json."
         )
     if chosen is not None:
         check_document_options(output, ray, workers, options)
@@ -157,9 +161,7 @@ def translate(
         return
     if output is not None:
         if ensemble:
-            raise click.UsageError(
-                "--output is for lines and one model: omit --prefixes, --ensemble and --json."
-            )
+            raise click.UsageError("--output translates lines with one model: omit --ensemble.")
         if is_given("batch_size"):
             raise click.UsageError(
                 "With --output, batches are limited by their tokens: omit --batch-size."

@@ -219,7 +219,7 @@ def _exchanged(number):
 
 
 def _value(amount):
-    """Digits before and behind the decimal separator of a match of `_AMOUNT`."""
+    """Digits before and after the decimal separator of a match of `_AMOUNT`."""
     digits, decimals = re.sub(r"\D", "", amount[0]), amount["decimals"]
     return digits.removesuffix(decimals), decimals
 
@@ -259,9 +259,9 @@ _NUMBER_BEFORE_UNIT = re.compile(r"\d(?=[ckmh€£¥₽₹₺₩₪])")
 
 
 def _with_signs_of_numbers(source, translation):
-    """A translation with what its source has between numbers: dashes, and spaces behind commas.
+    """A translation with what its source has between numbers: dashes, and spaces after commas.
 
-    Models read the dash of `6–8` as a hyphen, and write a number behind a comma as its decimals.
+    Models read the dash of `6–8` as a hyphen, and write a number after a comma as its decimals.
     """
     dashes = {}
     if not source.isascii():

@@ -45,7 +45,7 @@ def space_of_break(left, right):
 
     Args:
         left: The text before it.
-        right: The text behind it.
+        right: The text after it.
     """
     sides = left[-1:], right[:1]
     return "" if all(map(_UNSPACED.match, sides)) else " "

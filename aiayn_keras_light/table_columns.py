@@ -50,7 +50,7 @@ def choose_columns(columns, header):
     shown = ", ".join(repr(name) for name in header[:20]) or "no columns"
     if not columns:
         raise ValueError(
-            "a table needs --columns, the names or numbers of those with text. "
+            "a table needs --columns, the names or numbers of the columns to translate. "
             f"The first row has: {shown:.300}"
         )
     names = [*header, *(name.strip() for name in header)]

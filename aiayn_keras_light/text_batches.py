@@ -64,7 +64,7 @@ def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf, is_cut=Fa
                 argument,
                 i,
                 f"{len(sequence)} tokens are more than the {max_sequence_length} positions of "
-                "the model (`max_sequence_length`), split the text. "
+                "the model (`max_sequence_length`): split the text. "
                 f"It begins with {texts[i][:40]!r}.",
             )
     return sequences

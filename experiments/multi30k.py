@@ -37,7 +37,7 @@ def section(german, french, results):
     heads = ["", "command", "test 2016", "Wu et al. 2021"]
     text = """The figures of [benchmarks.md](benchmarks.md), from one training each with an earlier
     version: 8,000 updates, mean of the last 10 checkpoints, beam 5 and α 1 on lower-cased,
-    tokenised text (sacreBLEU `tok:none`). Sizes, beam and α are those of
+    tokenized text (sacreBLEU `tok:none`). Sizes, beam and α are those of
     [Wu et al. 2021](https://aclanthology.org/2021.acl-long.480), not chosen here; their toolkit
     divides scores by |y|^α, ours by the paper's ((5 + |y|) / 6)^α."""
     parts = [markdown_table(heads, rows, "llrr"), paragraph(text), _seeds(results)]

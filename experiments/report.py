@@ -46,7 +46,7 @@ def page():
     from experiments.table3 import section as table3
 
     parts = {
-        "Table 3 in small": table3.section(table3.read(TABLE3), FIGURE.name),
+        "Table 3 on a small scale": table3.section(table3.read(TABLE3), FIGURE.name),
         "Constituency parsing (section 6.3)": parsing(PARSING),
         "Multi30k, English to German and to French": multi30k.section(
             benchmark("Multi30k en-de, test 2016"),

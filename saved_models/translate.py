@@ -138,7 +138,7 @@ def main():
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="load it whatever its operations are; it may do anything",
+        help="load it even if it has other operations; it may then do anything",
     )
     parser.add_argument("--verbose", action="store_true", help="show TensorFlow's messages")
     arguments = parser.parse_args()
@@ -148,7 +148,8 @@ def main():
     sys.stdout.reconfigure(encoding="utf-8")
     if not os.path.isfile(os.path.join(path, "saved_model.pb")):
         sys.exit(
-            f"{path} is no SavedModel: it has no saved_model.pb. A kit's are in 1, 2 and so on."
+            f"{path} is not a SavedModel: it has no saved_model.pb. A kit has them in its folders "
+            "1, 2 and so on."
         )
     with contextlib.nullcontext() if arguments.verbose else quiet_start():
         import tensorflow as tf

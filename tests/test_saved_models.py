@@ -42,7 +42,7 @@ def test_lines_are_translated_and_nothing_is_on_stderr():
 @pytest.mark.parametrize("path", ["nowhere", DEMO.parent, PROGRAM])
 def test_what_is_no_saved_model_is_named_in_one_line(path):
     result = run_in_fresh_process(PROGRAM, path, input="")
-    assert_one_line(result, 1, f"{path} is no SavedModel", "saved_model.pb")
+    assert_one_line(result, 1, f"{path} is not a SavedModel", "saved_model.pb")
 
 
 @pytest.mark.slow

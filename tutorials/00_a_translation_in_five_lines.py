@@ -42,7 +42,7 @@ if "google.colab" in sys.modules:
 #
 # The model comes with the repository. It has two halves: the *encoder* reads the English sentence,
 # the *decoder* writes the Spanish one. Each half is a stack of *layers*, here three: steps of the
-# same form, each of which works on the output of the one before. It was *trained* on 114,000
+# same form, where each step works on the output of the step before. It was *trained* on 114,000
 # everyday sentences, for three minutes on a GPU: its millions of numbers began at random and were
 # changed little by little, until the right translations became probable (notebook 07). Change the
 # sentence, and run the cell again.
@@ -111,7 +111,7 @@ print(f"{nonsense.text}   ({nonsense.score:.1f} nats)")
 assert nonsense.score < translation.score - 2
 
 # %% [markdown]
-# It writes *osos*, which are bears. Its whole sentence means, as far as it means anything, "The
+# It writes *osos*, which means bears. As far as the whole sentence means anything, it means "The
 # bears transmit …": *cargo* is a post that somebody holds, and *fractiva* is not a Spanish word.
 #
 # ## What the model reads

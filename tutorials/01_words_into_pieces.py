@@ -15,7 +15,7 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/aiayn-keras/aiayn_keras/blob/main/tutorials/01_words_into_pieces.ipynb)
 #
-# **How does text become numbers when a language has more words than any table has rows?** We count
+# **How does text become numbers when a language has more words than any table can hold?** We count
 # what a table of words misses, learn subword pieces by hand, and get exactly the pieces of the
 # package's tokenizer. We look at the pieces of the included English-Spanish model. Then we build
 # the batches that training reads: special ids, padding, and the shift to the right (paper, section
@@ -82,8 +82,8 @@ print(missing[:3])
 assert hit > 20
 
 # %% [markdown]
-# German joins words into longer ones, as in *einundsiebzig*, 71; the words for numbers alone would
-# fill a table. The other extreme, single letters, misses nothing but makes sentences long.
+# German joins words into longer ones, as in *einundsiebzig*, 71; even the words for numbers alone
+# would fill a table. The other extreme, single letters, misses nothing but makes sentences long.
 # *Byte-pair encoding* (BPE) lies in between: it begins with letters and joins those that often
 # occur together.
 

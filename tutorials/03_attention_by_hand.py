@@ -489,10 +489,10 @@ def train(d_k, name):
 # %% [markdown]
 # The *loss* of an answer is −ln p, where p is the probability that the model gives to the right one
 # (its *cross-entropy*, in nats): 0 if the model is certain and right, and ln 8 ≈ 2.08 if it finds
-# all eight equally probable. Training lowers its mean. `compile` names the loss and the rule by
-# which the numbers are moved (*Adam*, notebook 07); `jit_compile=False` saves a compilation that
-# would take longer than this training. `fit` goes through all 2,048 rows in batches of 64 and moves
-# the numbers after each batch, in an *update*; one pass through all rows is an *epoch*.
+# all eight equally probable. Training lowers its mean. `compile` names the loss and the rule that
+# moves the numbers (*Adam*, notebook 07); `jit_compile=False` saves a compilation that would take
+# longer than this training. `fit` goes through all 2,048 rows in batches of 64 and moves the
+# numbers after each batch, in an *update*; one pass through all rows is an *epoch*.
 #
 # **Predict:** Which of the three learn the partners at d_k = 8, and which at d_k = 512?
 
@@ -551,7 +551,7 @@ plt.show()
 # ## Your turn
 #
 # Train the dot product without the root at d_k = 16, 32, 64 and 128. Where does it begin to fail?
-# Then start its embeddings with standard deviation $d_k^{-1/4}$ in place of 1: is the root still
+# Then start its embeddings with standard deviation $d_k^{-1/4}$ instead of 1: is the root still
 # needed?
 
 # %% tags=["your-turn"]

@@ -319,7 +319,7 @@ for s in range(T):
     assert later > 1e-3
 
 # %% [markdown]
-# Adding padding changes nothing, whatever ids it holds.
+# Adding padding changes nothing, no matter which ids it has.
 
 # %%
 padded = np.concatenate([source, np.full((2, 3), 9)], axis=1)

@@ -200,7 +200,7 @@ np.testing.assert_allclose(np.unique(packaged), [0, 1 / 0.9], rtol=1e-6)
 # %% [markdown]
 # Section 5.4 applies dropout in two places. The first is the output of *each sublayer*, before the
 # sum: $\text{LayerNorm}(x + \text{Dropout}(\text{Sublayer}(x)))$. To compare with the package, we
-# put our `dropout` in place of its own, so that both keep the same numbers.
+# replace its dropout by ours, so that both keep the same numbers.
 
 # %%
 keep = np.random.random(x.shape) >= 0.1
@@ -280,11 +280,11 @@ np.testing.assert_allclose(packaged, decoder_block(target, output, block, causal
 #
 # The output of attention is a mean over positions, and such means are very similar to each other.
 # The residual connection, `x +`, adds each position's own vector. Without it, after a few blocks
-# all positions hold nearly the same vector, and nothing tells the words apart any more. A
-# feed-forward network cannot restore the difference, since it turns similar inputs into similar
-# outputs. (The residual has a second use, which we do not measure: through `x +` the gradient also
-# has a direct way past each sublayer.) We measure how similar two positions are, by the cosine of
-# their vectors (1: same direction, 0: nothing in common), in a stack of N = 6 blocks of width 64.
+# all positions have nearly the same vector, and nothing tells the words apart. A feed-forward
+# network cannot restore the difference, since it turns similar inputs into similar outputs. (The
+# residual has a second use, which we do not measure: through `x +` the gradient also has a direct
+# way past each sublayer.) We measure how similar two positions are, by the cosine of their vectors
+# (1: same direction, 0: nothing in common), in a stack of N = 6 blocks of width 64.
 
 
 # %%
@@ -347,9 +347,9 @@ axes.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# Without the residual, two random blocks make all positions almost the same. Whatever comes after
-# them can hardly tell the words apart. With the residual, positions become similar only slowly, and
-# more slowly with the smaller variance.
+# Without the residual, two random blocks make all positions almost the same. The blocks after them
+# can hardly tell the words apart. With the residual, positions become similar only slowly, and more
+# slowly with the smaller variance.
 
 # %% [markdown]
 # ## In three lines

@@ -253,8 +253,8 @@ assert not (source == new).all(axis=1).any()
 assert (written[0, 1:] == new[0, ::-1]).all()
 
 # %% [markdown]
-# It can: it has not learned a list of rows, but where to look. Its letter number t is copied from
-# place 7 − t (both counted from 1), whatever letter that is.
+# It can: it has not learned a list of rows, but where to look. Its letter number t is a copy of the
+# letter at place 7 − t (both counted from 1).
 #
 # ## The two trainings
 #

@@ -652,9 +652,9 @@ figure
 # `package_search` confirm it on both sides.
 
 # %% [markdown]
-# **2.** How wide must a beam be to be certain of finding the best sentence, whatever the table?
-# Show that with a beam that wide the package's whole ranking is that of all sentences, for
-# sentences of at most two pieces.
+# **2.** How wide must a beam be to be certain of finding the best sentence in any table? Show that
+# with a beam that wide the package's whole ranking is that of all sentences, for sentences of at
+# most two pieces.
 
 # %% [markdown]
 # ## Your turn

@@ -110,7 +110,7 @@ print(f"{positions} positions computed for {T} pieces")
 assert positions == T * (T + 1) // 2
 
 # %% [markdown]
-# That is T(T + 1) / 2 positions, of which only T are new.
+# That is T(T + 1) / 2 positions, and only T of them are new.
 #
 # ## What is computed twice
 #

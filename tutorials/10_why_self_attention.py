@@ -302,7 +302,7 @@ for name, slope in slopes.items():
 # would say more about TensorFlow than about the layers.
 #
 # The recurrent layer is slow although it has little work to do. That reflects the third column of
-# the table: its work comes in n small portions, each of which must wait for the one before.
+# the table: its work comes in n small portions, and each must wait for the one before.
 # Self-attention and convolution do all positions in a few large matrix products, which processors
 # are best at.
 #

@@ -131,10 +131,10 @@ assert "La enfermera" in translated["The nurse said he was tired."].text
 #   training text, even though the sentence says *he*.
 # - **Lost structure**: the nested clause. The model has learned from short sentences: those in its
 #   test set have seven words and punctuation marks on average.
-# - **A different kind of text**: the beginning of a letter, a chat, a shop. The training text has
-#   some of these, and *Dear Mr. Lopez,* or *c u tmrw* come out right, but the model has not learned
-#   enough from them for others. (The recipe below adds such text, and also capitals, typing errors
-#   and numbers.)
+# - **A different kind of text**: the beginning of a letter, a chat message, a shop's label. The
+#   training text has some of these, and *Dear Mr. Lopez,* or *c u tmrw* come out right, but the
+#   model has not learned enough from them for others. (The recipe below adds such text, and also
+#   capitals, typing errors and numbers.)
 #
 # ## Unknown words fall into small pieces
 
@@ -375,8 +375,8 @@ assert history["loss"][-1] < history["val_loss"][-1]
 # the last update.
 #
 # The **perplexity** is $e$ to the mean negative log-probability of the right pieces, without label
-# smoothing. Suppose that a model always shares its probability equally among P pieces, one of which
-# is the right one: its perplexity is P.
+# smoothing. Suppose that a model always divides its probability equally among P pieces, and that
+# the right one is among them: its perplexity is P.
 
 # %%
 perplexity = history["val_perplexity"]

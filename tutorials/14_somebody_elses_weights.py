@@ -157,7 +157,7 @@ pickle.loads(trap)
 # %% [markdown]
 # Instead of `print`, the pickle could name a function that deletes your files. So the package never
 # loads a pickle that way. In a child process with limits of memory and time, every function that it
-# names is replaced by one that does nothing, and whatever is not a table of tensors is refused:
+# names is replaced by one that does nothing, and anything but a table of tensors is refused:
 
 # %%
 from aiayn_keras.convert.tensor_files import read_tensors

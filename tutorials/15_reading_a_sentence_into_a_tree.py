@@ -285,8 +285,8 @@ print("share of tokens that are right:", *(f"{share:.0%}" for share in history["
 # %% [markdown]
 # ## Writing freely
 #
-# Now the parser writes, one token after another, whatever it considers most probable. A line is a
-# tree of its sentence only if each bracket is closed by one with the same label, no constituent is
+# Now the parser writes the token that it considers most probable, again and again. A line is a tree
+# of its sentence only if each bracket is closed by one with the same label, no constituent is
 # empty, and there are as many leaves as words. `read_outputs` reads lines; one that is not a tree
 # becomes `None`.
 #
@@ -425,8 +425,8 @@ print(*by_hand, sep="\n\n")
 # How good is a tree that is nearly right? A constituent is compared by its label, the place of its
 # first word, and the place after its last. *Precision* is the share of the model's constituents
 # that the reference has, *recall* the share of the reference's that the model has, and F1 is their
-# harmonic mean. Full stops are not counted, whatever part of speech the model gives them; neither
-# is a constituent that contains only a full stop.
+# harmonic mean. Full stops are not counted, even if the model gives them a different part of
+# speech; neither is a constituent that contains only a full stop.
 
 
 # %%

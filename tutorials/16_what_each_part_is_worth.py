@@ -204,7 +204,7 @@ figure
 # %% [markdown]
 # ## What the parts are worth
 #
-# **Predict:** Four of the rows are one head in place of four, no dropout, half the layers, and half
+# **Predict:** Four of the rows are one head instead of four, no dropout, half the layers, and half
 # the width. For which of them is a difference seen, and is the changed model worse or better?
 
 # %%

@@ -256,7 +256,7 @@ for name, (flops, moved) in work.items():
 #
 # ## Why the batch matters, and padding
 #
-# We take the feed-forward product with n pieces. The weights are read once, whatever n is.
+# We take the feed-forward product with n pieces. The weights are read once, for any n.
 
 # %%
 ridge = v5e.flops / v5e.bandwidth
@@ -495,9 +495,9 @@ figure
 # %% [markdown]
 # **2.** Compute a sum over a ring by hand. Each of m chips has a vector, cut into m parts. In step
 # s chip i sends its part i − s (modulo m) to chip i + 1, which adds it to its own in the first m −
-# 1 steps, and puts it in place of its own in m − 1 steps more. Write it in NumPy for m = 4, 16 and
+# 1 steps, and replaces its own by it in m − 1 further steps. Write it in NumPy for m = 4, 16 and
 # 256: does every chip end with the sum, and how much has each sent? How long does that take for the
-# 240 MB of the base model at 100 GB/s, and what time does it never exceed, whatever m is?
+# 240 MB of the base model at 100 GB/s, and what time does it never exceed, for any m?
 
 # %% [markdown]
 # ## Your turn

@@ -39,7 +39,7 @@ if "google.colab" in sys.modules:
 # ## What a GPT keeps
 #
 # Blue marks what a GPT keeps: the right-hand stack without cross-attention. (The Add & Norm after
-# the cross-attention goes, too, although the drawing colors all three.)
+# the cross-attention goes, too, although the drawing colours all three.)
 
 # %%
 # %matplotlib inline
@@ -211,7 +211,7 @@ assert moved[:20].max() < 1e-4 < moved[20:].max()
 # %% [markdown]
 # ## It writes
 #
-# Without a source, no one answer is the right one to search for. So we draw each piece at random,
+# Without a source, there is no single right answer to search for. So we draw each piece at random,
 # according to its probability. The *temperature* τ divides the logits first (notebook 08): below 1
 # it favours the probable pieces, above 1 it gives the others a better chance. We fill a row from
 # the left; the zeros after the last piece do no harm, because nothing looks ahead.
@@ -482,9 +482,9 @@ plt.show()
 # %% [markdown]
 # ## Your turn
 #
-# Train on a text of your own: a list of sentences in place of `corpus.train.sources`, and some that
-# are held out in place of `corpus.validation.sources`. What does the model write after 300 updates,
-# and what after 3,000?
+# Train on a text of your own: a list of sentences instead of `corpus.train.sources`, and some
+# held-out sentences instead of `corpus.validation.sources`. What does the model write after 300
+# updates, and what after 3,000?
 
 # %% tags=["your-turn"]
 # Your code here

@@ -374,7 +374,7 @@ plt.show()
 # ## Your turn
 #
 # Write twenty pairs for a domain of your own, as a `ParallelText(sources, targets)` of
-# `aiayn_keras.data`. Give them to `fine_tune`, and put them in place of `kitchen_test`, too. How
+# `aiayn_keras.data`. Give them to `fine_tune`, and use them instead of `kitchen_test`, too. How
 # many updates does the model need to learn them, and what do they cost on general text?
 
 # %% tags=["your-turn"]

@@ -151,7 +151,7 @@ class _Deadline:
 
 
 def _receive(pipe, max_bytes):
-    """Plain data and arrays, of which the first line states the shapes."""
+    """Plain data and arrays; the first line states the shapes of the arrays."""
     line = pipe.readline(MAX_HEADER_BYTES)
     if not line.endswith(b"\n"):
         raise EOFError

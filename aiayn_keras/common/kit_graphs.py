@@ -40,8 +40,8 @@ def check_kit_graph(folder):
     problem = _problem(read_meta_graph(folder))
     if problem is not None:
         raise UntrustedGraphError(
-            f"{folder} may do more than translate: its graph has {problem}, which no graph has "
-            "that `aiayn-keras export saved-model` writes. A SavedModel is a program with your "
+            f"{folder} may do more than translate: its graph has {problem}, which graphs from "
+            "`aiayn-keras export saved-model` never have. A SavedModel is a program with your "
             "rights on this machine. Load it only if you trust its author, with --trust."
         )
 

@@ -69,7 +69,7 @@ def line_of_key(text, path):
 
     Args:
         text: A string, or bytes in UTF-8.
-        path: The key, behind those that it is nested in.
+        path: The key, after those that it is nested in.
 
     Returns:
         Its line, counted from 1, or None if it is not there.

@@ -110,7 +110,7 @@ def _sizes(file, path):
 
 
 def check_depth(path, backbone, is_inner=False):
-    """Checks that a checked weight file is not that of a deeper model, whose rest Keras would drop.
+    """Checks that a weight file is not from a deeper model: Keras would drop the further layers.
 
     Args:
         path: The file, as Keras writes it.
@@ -129,9 +129,9 @@ def check_depth(path, backbone, is_inner=False):
     num_layers = sum(bool(layer.weights) for layer in backbone.layers)
     if num_stored > num_layers:
         raise ValueError(
-            f"{path} holds the weights of {num_stored} layers, of a deeper model: this one has "
-            f"{num_layers}. Build it as deep as that one. To cut a trained model, copy its blocks, "
-            "see docs/change_a_part.md."
+            f"{path} holds the weights of {num_stored} layers, but this model has {num_layers}: "
+            "build it with the same depth. To make a trained model shallower, copy its blocks, see "
+            "docs/change_a_part.md."
         )
 
 

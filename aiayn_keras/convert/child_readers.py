@@ -113,7 +113,7 @@ def read_checkpoint(path, pattern):
     """Reads a checkpoint of TensorFlow; the plain data are the names of all variables.
 
     The arrays are those of variables whose names match the regular expression `pattern`. A variable
-    that is named behind another one belongs to the optimizer and is left out.
+    whose name begins with that of another one belongs to the optimizer and is left out.
     """
     import tensorflow as tf
 

@@ -136,7 +136,7 @@ def _read_variables(reader, version):
         name = reader.text()
         where = f"`{name:.200}`"
         if name in variables:
-            raise ValueError(f"{reader.path}: {where} is twice in it.")
+            raise ValueError(f"{reader.path}: {where} occurs twice.")
         shape = tuple(reader.number(4, where) for _ in range(reader.number(1, where)))
         number_format = _number_format(reader, version, where)
         num_bytes = reader.number(4, where)

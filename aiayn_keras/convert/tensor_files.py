@@ -194,7 +194,7 @@ def _read_shards(path):
         for names, message in ((wanted - found.keys(), "lacks"), (found.keys() - wanted, "adds")):
             if names:
                 raise ValueError(
-                    f"{file} {message} the tensor `{min(names):.200}`, unlike {path.name} says: "
+                    f"{file} {message} the tensor `{min(names):.200}`, contrary to {path.name}: "
                     "copy both again."
                 )
         arrays |= found

@@ -144,8 +144,8 @@ def _check_pieces(model, words, side, origin):
     starts = [piece for piece in pieces_of(model) if piece.startswith(SPACE) and piece != SPACE]
     if starts and not {*starts} & {*words}:
         raise ValueError(
-            f"{origin}: the SentencePiece model of {side} beside it is of another vocabulary: none "
-            f"of its pieces that begin a word, such as {starts[0]!r:.60}, is a token. Put the "
+            f"{origin}: the SentencePiece model of {side} beside it has a different vocabulary: "
+            f"none of its pieces that begin a word, such as {starts[0]!r:.60}, is a token. Put the "
             f"right one into the folder, as {_SOURCE_FILES[0]}; without one, texts are tokens with "
             "spaces between them."
         )

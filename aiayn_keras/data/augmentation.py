@@ -37,7 +37,7 @@ _FORMS_OF_NUMBERS = (
 """Decimals and prices, times, telephone numbers, thousands, amounts with groups and decimals,
 millions, numbers below zero: shares, and numbers of digits."""
 _ROUND_GROUPS = 0.2
-"""Share of the groups behind the first that are zeros, as in `1,000` and `5.00`."""
+"""Share of the groups after the first that are zeros, as in `1,000` and `5.00`."""
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _MAX_DIGITS = 5
 MAX_VARIANTS = 100

@@ -105,7 +105,7 @@ _SHA256 = {path: digest for digest, path in map(str.split, _LINES)}
 
 
 def _multi30k_file(variant, split, language):
-    # The raw files are served compressed, the tokenised ones are not.
+    # The raw files are served compressed, the tokenized ones are not.
     middle, ending = ("", ".gz") if variant == "raw" else (".lc.norm.tok", "")
     name = f"{variant}/{_MULTI30K_SPLITS[split]}{middle}.{language}"
     urls = tuple(f"{home}/{name}{ending}" for home in _MULTI30K_HOMES)

@@ -11,22 +11,23 @@ from aiayn_keras_light.text_files import CorpusError
 logger = logging.getLogger(__name__)
 
 MAX_REPEATS = 20
-"""Maximum number of times that a short text is repeated to go with a longer one."""
+"""Maximum number of times that a short text is repeated beside a longer one."""
 _MAX_SHARE = 0.999
 _MAX_ROUNDS, _MAX_DRAWN = 1_000, 100_000_000
-"""Maximum number of times that the text mixed in is repeated, and of pairs that are drawn of it."""
+"""Maximum number of times that the text mixed in is repeated, and of pairs drawn from it."""
 _MAX_SEED = 2**32 - 1
 
 
 def mix_texts(
     text: ParallelText, mixed_in: ParallelText, share: float, seed: int = 0
 ) -> ParallelText:
-    """Mixes two texts, of which the second makes up a share of the pairs.
+    """Mixes two texts; the second makes up a given share of the pairs.
 
-    A few hundred pairs of a new domain would go with as few of the old one, and the model would
-    learn those by heart. So `text` is repeated, at most 20 times, while `mixed_in` still has pairs
-    that were not drawn; if `mixed_in` has too few pairs for its share, they are repeated instead,
-    at most 1,000 times.
+    Beside a few hundred pairs of a new domain there would be just as few of the old one, and the
+    model would learn them by heart. So `text` is repeated, at most 20 times, while `mixed_in` still
+    has pairs that were not drawn; if `mixed_in` has too few pairs for its share, they are repeated
+    instead, at most 1,000 times.
+
     This is the mixed fine-tuning of Chu et al. 2017 (https://aclanthology.org/P17-2061), which
     oversamples the smaller text, without its tags for the domains.
 
@@ -44,7 +45,7 @@ def mix_texts(
         CorpusError: If one of the texts is empty.
         TypeError: If `share` or `seed` has the wrong type.
         ValueError: If `share` or `seed` is out of bounds, or `share` needs more than 1,000 times
-            `mixed_in`, or more than 100,000,000 pairs of it.
+            `mixed_in`, or more than 100,000,000 pairs from it.
 
     Example:
     >>> news = ParallelText(["a", "b"], ["A", "B"], name="news")
@@ -64,7 +65,7 @@ def mix_texts(
     if count > (most := min(_MAX_ROUNDS * len(mixed_in), _MAX_DRAWN)):
         raise ValueError(
             f"`share`={share} (in a recipe `corpus.mix.share`) needs {count:,} pairs of "
-            f"{mixed_in.name}, which has {len(mixed_in):,}, and at most {most:,} are made of them. "
+            f"{mixed_in.name}, which has {len(mixed_in):,}; repeated, they give at most {most:,}. "
             f"Make it {np.floor(1e4 * most / (most + repeats * len(text))) / 1e4:g} or less, or "
             "give more text to mix in."
         )

@@ -94,7 +94,7 @@ def alignments(
         encoder_token_ids: Integer tensor `(B, S)`, each row `pieces </s>`.
         encoder_padding_mask: Integer tensor `(B, S)`, 0 on padding.
         decoder_token_ids: Integer tensor `(B, T)`, each row `<s> pieces`: what is written at
-            position t is the token behind the one that is read there.
+            position t is the token after the one that is read there.
         decoder_padding_mask: Integer tensor `(B, T)`, 0 on padding.
 
     Returns:

@@ -121,7 +121,7 @@ def search_tokens(
             needed.
 
     Returns:
-        Integer tensor `(B, N, max_length + 2)` with start and end, best first, 0 behind the end,
+        Integer tensor `(B, N, max_length + 2)` with start and end, best first, 0 after the end,
         and float32 log-probabilities `(B, N)` in nats of all that follows the start. A sequence
         that was not found has zeros and log-probability -inf.
 
@@ -192,7 +192,7 @@ def _check_logits(logits, token_ids, known):
 def _refuse_coverage(options):
     if options.coverage_penalty:
         raise ValueError(
-            "`coverage_penalty` must be 0 in a model that does not tell its attention. "
+            "`coverage_penalty` must be 0 for a model that does not return its attention. "
             f"Received: coverage_penalty={options.coverage_penalty}."
         )
 
@@ -254,7 +254,7 @@ def generate_tokens(backbone, sampler, inputs, stop_token_ids, model):
 
 
 def until_end(token_ids, stop_token_ids, prompt_mask):
-    """True up to and including the first stop token behind the prompt."""
+    """True up to and including the first stop token after the prompt."""
     is_end = ops.zeros_like(token_ids)
     for stop_token_id in stop_token_ids:
         is_end = ops.logical_or(is_end, ops.equal(token_ids, stop_token_id))

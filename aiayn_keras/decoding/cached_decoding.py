@@ -132,7 +132,7 @@ class DecoderCache(NamedTuple):
     def with_room(self, length):
         """The cache with room for `length` positions, where shapes are fixed.
 
-        Positions behind those must not have been written yet.
+        Positions after those must not have been written yet.
         """
         num_slots = length * self.visible.shape[1]
 

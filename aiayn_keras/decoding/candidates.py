@@ -116,7 +116,7 @@ def top_candidates(logits, k, block_sizes=_BLOCK_SIZES):
     blocks = ops.reshape(logits[:, : num_blocks * block_size], (-1, num_blocks, block_size))
     _, best = top_k(ops.max(blocks, axis=-1), k)  # --> (N, k)
     values = ops.reshape(take_in_rows(blocks, best), (-1, k * block_size))
-    if num_blocks * block_size < vocabulary_size:  # and those behind the last whole block
+    if num_blocks * block_size < vocabulary_size:  # and those after the last whole block
         values = ops.concatenate([values, logits[:, num_blocks * block_size :]], axis=1)
         best = ops.concatenate([best, ops.zeros_like(best[:, :1]) + num_blocks], axis=1)
     values, positions = top_candidates(values, k, block_sizes[1:])

@@ -126,7 +126,7 @@ class ModelEngines:
 
         Returns:
             A function as `translate_in_batches` takes it. It raises an `EngineError` too, if the
-            model has changed so that the engine cannot use it any more.
+            model has changed so that the engine can no longer use it.
 
         Raises:
             EngineError: As `choose_engine`.

@@ -37,6 +37,6 @@ class SearchOptions(SearchNumbers):
         for name in self.constraint.excludes:
             if getattr(self, name) != getattr(type(self), name):
                 raise ValueError(
-                    f"`{name}` and `constraint` do not go together. Received: "
+                    f"`{name}` and `constraint` cannot be combined. Received: "
                     f"{name}={getattr(self, name)}, constraint={self.constraint!r:.60}."
                 )

@@ -41,7 +41,7 @@ class TranslationSearch:
             *tensors: See `inputs`.
 
         Returns:
-            Token ids `(B, N, L)`, best first, padded with 0 behind the end token, and
+            Token ids `(B, N, L)`, best first, padded with 0 after the end token, and
             log-probabilities `(B, N)` in nats.
         """
         return beam_search(self.inputs(*tensors))

@@ -1,9 +1,9 @@
 """Texts that are too long for a model, for `TransformerSeq2SeqLM.translate`.
 
-A text may have more tokens than the model has positions. Or it has sentences enough to be longer
-than what the model has learned to read, which would leave out some of them.
+A text may have more tokens than the model has positions. Or it has so many sentences that it is
+longer than the texts that the model has learned to read; the model would leave some of them out.
 
-They are split as documents are; the translations of the parts make up that of the text.
+Such texts are split as documents are; the translations of the parts make up that of the text.
 """
 
 import functools
@@ -166,7 +166,7 @@ def _translate_parts(texts, splits, translate, prefixes, progress):
 
 
 def _count_texts(progress, num_texts, num_parts):
-    """A `progress` for parts, of which the longest are translated first."""
+    """A `progress` for parts; the longest parts are translated first."""
     done_parts = done_texts = 0
 
     def count(done):

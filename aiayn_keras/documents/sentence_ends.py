@@ -1,4 +1,4 @@
-"""The ends of sentences: lines cut behind them, with the string operations that this takes.
+"""The ends of sentences: lines cut after them, with the string operations that this takes.
 
 A copy of the line is rewritten so that only marks that end a sentence are left; TensorFlow Text's
 sentence breaker then finds them, and the line itself is cut at the same bytes.
@@ -98,7 +98,7 @@ _RULES = (
     # TensorFlow Text goes through spaces byte by byte, and begins sentences in the midst of one.
     (r"[\x{85}\x{a0}]", "  "),
     (r"[\x{1680}\x{2000}-\x{200b}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}]", "   "),
-    # It closes brackets behind a mark, but no quotes: 'He said "Go!" She went.'
+    # It closes brackets after a mark, but no quotes: 'He said "Go!" She went.'
     (r"([.!?…]\)*)([\"'])", r"\1)"),
     (r"([.!?…]\)*)([\"'])", r"\1)"),
     (r"([.!?…]\)*)[”’“]", r"\1)))"),
@@ -116,7 +116,7 @@ _RULES = (
     (rf"(\d)\.(\s+(?:{_GERMAN_DATE}))", rf"\1{_NO_END}\2"),
     # The number of a paragraph: "1. Open the box."
     (r"^(\s*\(?\d{1,3})\.(\s)", rf"\1{_NO_END}\2"),
-    # Speech goes on in lower case behind a quote or a dash: '"Go!" she said.', "—¡Vete! —dijo."
+    # Speech goes on in lower case after a quote or a dash: '"Go!" she said.', "—¡Vete! —dijo."
     (rf"[!?](\)+{_OPENING}+\p{{Ll}}|\s+[—–]\s*\p{{Ll}})", rf"{_NO_END}\1"),
     (rf"{_WORD_BEGINS}({_ANYWHERE}|{_INITIALS})\.", rf"\1\2{_MAYBE}"),
     (rf"{_MAYBE}(\)*{_OPENING}+(?:{_STARTERS})(?:[\s'’,]|$))", r".\1"),
@@ -134,7 +134,7 @@ _ENDS_SENTENCE = r"\C*(?:[.!?[:^ascii:]][\s)\]}]*\s|[。！？｡][)[:^ascii:]]*
 
 
 def sentences_of_lines(lines):
-    """Cuts lines `(N,)` behind their sentences: a ragged string tensor `(N, (S))`."""
+    """Cuts lines `(N,)` after their sentences: a ragged string tensor `(N, (S))`."""
     import tensorflow as tf
     from tensorflow_text.python.ops import state_based_sentence_breaker_op as breaker
 

@@ -1,6 +1,6 @@
 """Texts to separators and sentences, and back.
 
-`split_texts` cuts texts at line breaks, tabs and the bars of tables, then behind sentences, then
+`split_texts` cuts texts at line breaks, tabs and the bars of tables, then after sentences, then
 where a sentence has too many wordpieces; spaces, bullets and numbers around a sentence go to the
 separators, which are not translated. `join_texts` puts translations in the place of the sentences.
 """
@@ -327,7 +327,7 @@ def _strings(values):
 
 
 def _lines(texts):
-    """Texts cut behind line breaks, which stay at the ends of the lines, and around cell breaks."""
+    """Texts cut after line breaks, which stay at the ends of the lines, and around cell breaks."""
     import tensorflow as tf
 
     codes, offsets = characters(texts)

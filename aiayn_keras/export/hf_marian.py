@@ -274,7 +274,7 @@ def export_hf_marian(model, filepath, license=None):
 
 
 def _check_fits(backbone, tokenizer):
-    """Raises a `ValueError` with the first option, or pair of tokens, that Marian has not got."""
+    """Raises a `ValueError` with the first option, or pair of tokens, that Marian does not have."""
     head_dim = backbone.hidden_dim / backbone.num_heads
     activation = getattr(backbone.activation, "__name__", backbone.activation)
     names = ", ".join(known.__name__ for known in ACTIVATIONS)
@@ -294,7 +294,7 @@ def _check_fits(backbone, tokenizer):
     ):
         if not fits:
             raise ValueError(
-                f"A Marian model of transformers cannot be made of this one: `{name}` must be "
+                f"This model cannot become a Marian model of transformers: `{name}` must be "
                 f"{wanted}. Received: {name}={received!r}."
             )
     for side in (tokenizer, tokenizer.of_targets()):

@@ -52,7 +52,7 @@ def write_tokenizer_json(path, proto, end=True):
     Raises:
         ValueError: If the model is neither unigram nor BPE, is BPE with pieces that are never
             split, has user-defined symbols that its own normalization would rewrite, or writes
-            spaces behind words.
+            spaces after words.
     """
     from tokenizers import AddedToken, Tokenizer, pre_tokenizers, processors
 

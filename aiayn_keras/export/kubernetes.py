@@ -21,7 +21,7 @@ FILES = (
     "network_policy.yaml",
     "inference_service.yaml",
 )
-"""Names of its files, of which two are only there if the server batches requests."""
+"""Names of its files; two of them only exist if the server batches requests."""
 
 CORES = 2
 """Cores that a pod asks for, and threads that run its graphs.

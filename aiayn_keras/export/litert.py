@@ -256,7 +256,7 @@ def _check_model(model, weights):
     if is_quantized(model):
         raise ValueError(
             "LiteRT does not have the operations of a model that Keras has quantized. Export the "
-            'model of before, with `weights="int8"`.'
+            'model from before its quantization, with `weights="int8"`.'
         )
     check_weights(model, weights)
 

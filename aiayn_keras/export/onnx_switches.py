@@ -21,7 +21,7 @@ class Switches:
     - `layer_mask` `(N,)` booleans: False leaves a layer out.
     - `head_mask`, `decoder_head_mask`, `cross_attn_head_mask` `(N, H)`: factors of a head's weights
       after softmax; 0 switches it off. The weights among the results are those before it.
-    - `causal` `(1,)` boolean, of the decoder: False lets tokens see the new ones behind them.
+    - `causal` `(1,)` boolean, of the decoder: False lets tokens see the new ones after them.
 
     Args:
         author: The `OnnxAuthor` of the graph.

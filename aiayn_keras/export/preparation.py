@@ -43,8 +43,8 @@ def check_known_parts(model, format_name):
     """Raises a `ValueError` if a format, which repeats what layers compute, does not know one."""
     if names := own_classes(model.backbone._flatten_layers()):
         raise ValueError(
-            f"{format_name} cannot hold parts of your own, {', '.join(names)}: what they "
-            "compute is not known there. A SavedModel can: `model.export(path)`."
+            f"{format_name} cannot hold parts of your own, {', '.join(names)}: it does not know "
+            "what they compute. A SavedModel can hold them: `model.export(path)`."
         )
 
 
@@ -61,9 +61,9 @@ def check_tokenizer(model):
         options = ("sequence_length", "add_bos", "add_eos")
         given = [f"{name}={getattr(tokenizer, name)}" for name in options]
         raise ValueError(
-            "An export holds the SentencePiece model of a tokenizer, and not what a class of your "
-            "own or `sequence_length`, `add_bos` and `add_eos` do beside it: texts would be split "
-            "differently there. If a plain tokenizer splits them rightly, give the preprocessor "
+            "An export holds only the SentencePiece model of a tokenizer, and not what a class of "
+            "your own, `sequence_length`, `add_bos` or `add_eos` add to it: texts would be split "
+            "differently there. If a plain tokenizer splits them correctly, give the preprocessor "
             "`TransformerTokenizer(tokenizer.proto)`. "
             f"Received: {type(tokenizer).__name__}({', '.join(given)})."
         )

@@ -76,7 +76,7 @@ def run_in_tensorflow(module, model, **arguments):
     if process.returncode < 0:
         raise RuntimeError(
             f"The TensorFlow process that exports the model was killed by signal "
-            f"{-process.returncode}, perhaps for want of memory: it holds the model once more."
+            f"{-process.returncode}, perhaps for lack of memory: it has a second copy of the model."
         )
     if process.returncode:
         last_line = (process.stderr.strip().splitlines() or ["no message"])[-1]

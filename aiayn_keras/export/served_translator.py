@@ -97,7 +97,7 @@ class ServedText:
         return TokenBatch(token_ids, mask, has_words, copies, is_cut)
 
     def cut(self, text, limit, name):
-        """Cuts texts `(B,)` behind their first `limit` wordpieces, or refuses longer ones.
+        """Cuts texts `(B,)` after their first `limit` wordpieces, or refuses longer ones.
 
         Returns:
             The texts and their numbers of tokens with the end token, int64 `(B,)`.
@@ -329,7 +329,7 @@ class _ServedSearch:
         return search
 
     def translate(self, text, num_hypotheses):
-        """Finds the `Hypotheses` of texts `(B,)`, by sentence of those longer than was learned."""
+        """Finds the `Hypotheses` of texts `(B,)`; overlong ones are translated by sentence."""
         translate = functools.partial(self._translate_whole, num_hypotheses=num_hypotheses)
         longest = longest_whole_text(self.tokenizer, self.options)
         if longest is None:

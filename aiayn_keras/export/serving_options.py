@@ -89,8 +89,8 @@ def _check_values(options):
 def longest_whole_text(tokenizer, options):
     """Number of tokens up to which a graph translates a text as one piece; None for any number.
 
-    Longer ones than a model has learned to read are translated by sentence, as `translate` does,
-    but not under a constraint, which every sentence would keep and the text would not.
+    Texts longer than those that the model has learned to read are translated by sentence, as by
+    `translate`, but not under a constraint, which every sentence would keep and the text would not.
 
     Args:
         tokenizer: A `TransformerTokenizer`.

@@ -95,7 +95,7 @@ class MultiHeadAttention(keras.layers.Layer):
         TypeError: For a number of heads or a width that is not an integer.
         ValueError: For one that is not positive; for a mask of floats, or one whose rank or shape
             does not fit; for a `query_mask` that numbers sentences without a `memory_mask`; for a
-            `query` or `memory` that has not three axes; for `return_attention_scores` in a
+            `query` or `memory` that does not have three axes; for `return_attention_scores` in a
             subclass that attends in its own way and does not say in `weights_of` how.
 
     Example:
@@ -203,7 +203,7 @@ class MultiHeadAttention(keras.layers.Layer):
         if own == ["_attend"]:
             raise ValueError(
                 f"`return_attention_scores` needs {type(self).__name__}.weights_of: the class "
-                "attends in its own way, and the usual weights would not be those."
+                "attends in its own way, so the usual weights would be wrong."
             )
 
     def weights_of(self, query, memory, mask=None):

@@ -60,7 +60,7 @@ class PositionalEmbedding(keras.layers.Layer):
     Raises:
         TypeError: For a `max_sequence_length` that is not an integer.
         ValueError: For one that is not positive; at construction for an unknown `kind`; at build
-            for an odd D or an `x` that has not three axes; for a `padding_mask` of floats or of
+            for an odd D or an `x` without three axes; for a `padding_mask` of floats or of
             another shape; for more positions than `max_sequence_length`, without a `padding_mask`.
 
     Example:

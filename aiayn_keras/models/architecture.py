@@ -133,8 +133,8 @@ def depths_of(options):
 def with_changes(options, changes):
     """Options of a `TransformerBackbone` after changes.
 
-    A `num_layers` among the changes holds for both stacks, whatever depth they had before, unless
-    the changes name the layers of a stack too.
+    A `num_layers` among the changes sets both stacks, unless the changes also name the layers of a
+    stack.
 
     Args:
         options: Dictionary of options.

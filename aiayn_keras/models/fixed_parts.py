@@ -7,11 +7,11 @@ class FixedParts:
     """Base of functional models that also call their layers by name.
 
     `fit` and `__call__` follow the graph, which is made of the layers that a model is built with; a
-    search calls those that its attributes name. A layer that is put in the place of another one, or
-    a stack that is cut, would change the one and not the other, without a word.
+    search calls the layers that its attributes name. So a layer that is replaced, or a stack that
+    is cut, would change the search but not the graph, without a warning.
 
-    So would a setting: the layers keep the number that they were built with, and a saved model
-    would say the new one.
+    The same holds for a setting: the layers keep the value that they were built with, but a saved
+    model would contain the new one.
 
     Attributes:
         parts: Names of the attributes that hold layers, or tuples of layers, of the graph.
@@ -37,7 +37,7 @@ class FixedParts:
         if name in type(self).settings and value != getattr(self, name, value):
             raise AttributeError(
                 f"`{name}` cannot be changed: the layers of this {type(self).__name__} were built "
-                f"with {getattr(self, name)!r}. Build or load it with another value, such as "
+                f"with {getattr(self, name)!r}. Build or load it with a different value, such as "
                 f"`{type(self).__name__}.from_preset(..., {name}={value!r})`."
             )
         super().__setattr__(name, value)

@@ -156,7 +156,7 @@ def _clean_rules():
     rules |= dict.fromkeys(map(chr, _INVISIBLE), "") | dict.fromkeys(_SPACES, " ")
     rules |= dict.fromkeys(_DOUBLE_QUOTES, '"') | dict.fromkeys(_SINGLE_QUOTES, "'")
     rules |= dict.fromkeys(_DASHES, "-")
-    # A dash between spaces, or a long one behind a word, is a pause, and a comma always says so.
+    # A dash between spaces, or a long one after a word, is a pause, and a comma always says so.
     # Before a digit it is a minus sign, or means "to".
     for space, dash, after in itertools.product(_SPACED, _PAUSES, _SPACED):
         rules[f"{space}{dash}{after}"] = ", "

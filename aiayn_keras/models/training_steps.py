@@ -151,7 +151,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
                 validation_steps=validation_steps,
                 **options,
             )
-        # Other data has an order of its own, of which Keras would warn.
+        # Other data has an order of its own, and Keras would warn about that.
         shuffle = shuffle and (not gives_batches(x) or isinstance(x, keras.utils.PyDataset))
         if self.preprocessor is not None:
             in_batches = gives_batches(x)
@@ -258,9 +258,9 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         trained = tuple(map(id, self.trainable_variables))
         if self.train_function is not None and not force and trained != self._trained:
             raise RuntimeError(
-                "Other variables are to be trained than before, such as after `enable_lora` or "
-                "`layer.trainable = False`, and the compiled step would go on with those from "
-                "before: call `model.compile(...)` first, with a new optimizer."
+                "The trainable variables have changed, for example by `enable_lora` or "
+                "`layer.trainable = False`, but the compiled step would still train the old ones: "
+                "call `model.compile(...)` first, with a new optimizer."
             )
         self._trained = trained
         build_optimizer(self)

@@ -221,7 +221,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
             return_alignments: Whether hypotheses record where the model looked.
             batch_size: Number of texts searched together. It does not change translations.
             long_text: `"error"`, `"split"` or `"cut"` for more tokens than there are positions.
-            placeables: `"keep"`, for URLs, `{name}` and the like to stay, or `"translate"`.
+            placeables: `"keep"` leaves URLs, `{name}` and the like as they are; or `"translate"`.
             progress: Function of the number of texts newly done, first those without words.
             engine: The program that searches: `"keras"`, `"ctranslate2"`, `"ctranslate2-int8"`, or
                 `"auto"`, CTranslate2 on CPUs where it finds what Keras does; see docs/devices.md.
@@ -364,7 +364,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
         Raises:
             ValueError: For a text without words or too long for the model, no beam count or no
-                exponent, options out of range, or if there is no translation.
+                exponent, options out of range, or if no translation is found.
         """
         options = options_to_record(beam_counts, length_penalties, search_options)
         return record_search(

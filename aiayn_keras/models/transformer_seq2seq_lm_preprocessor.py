@@ -124,7 +124,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         if self.tokenizer.proto is not None and self.tokenizer.vocabulary_size() != size:
             raise ValueError(
                 f"The tokenizer has {self.tokenizer.vocabulary_size()} tokens, the model's "
-                f"`vocabulary_size` is {size}: they are not of one model."
+                f"`vocabulary_size` is {size}: they do not belong together."
             )
 
     def generate_postprocess(self, x):
@@ -158,7 +158,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
 
 
 def _as_pair(x, y):
-    """Returns the dictionary of two texts, of which `x` may be all or the sources alone.
+    """Returns the dictionary of two texts; `x` may be all of it, or the sources alone.
 
     Raises:
         ValueError: If one of the two texts is missing, and for `y` beside a dictionary.
@@ -212,7 +212,7 @@ def text_preprocessor(tokenizer, backbone):
 
 
 def check_prompts(inputs, max_length, strip_prompt=False):
-    """Returns what `generate` shall read, with tuples as lists, or refuses what are no texts.
+    """Returns what `generate` shall read, with tuples as lists, or refuses anything but texts.
 
     Args:
         inputs: A text, texts in a list, a tuple or an array, a dictionary of `encoder_text` and
@@ -239,7 +239,7 @@ def check_prompts(inputs, max_length, strip_prompt=False):
     sides = {name: _checked_prompts(f"`inputs[{name!r}]`", inputs[name]) for name in inputs}
     counts = {name: len(side) for name, side in sides.items() if isinstance(side, list)}
     if len(set(counts.values())) > 1:
-        raise ValueError(f"The sides of `inputs` must have as many texts. Received: {counts}.")
+        raise ValueError(f"The sides of `inputs` must be of equal length. Received: {counts}.")
     return sides
 
 
@@ -338,7 +338,7 @@ def _decoder_part(inputs):
 
 
 def pack_token_ids(encoder_token_ids, decoder_token_ids, pad_token_id=0):
-    """Makes the model's four inputs of token ids.
+    """Makes the model's four inputs from token ids.
 
     Args:
         encoder_token_ids: The sources, B rows of integers: an array or tensor `(B, S)` that is

@@ -47,7 +47,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         learned_length: Number of tokens, the end token included, of the longest texts that the
             model has learned to read, if that is known: `translate` splits longer texts into
             sentences. `aiayn-keras train` sets it to the length that 99 % of the training text's
-            sources have at most.
+            sources do not exceed.
 
     Call arguments:
         inputs: A string or a list of strings.

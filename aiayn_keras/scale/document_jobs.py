@@ -93,8 +93,8 @@ def check_columns(documents, columns):
     """Raises a `ValueError` if there are columns and no table among documents."""
     if columns and not any(each.format in TABLES for each in documents):
         raise ValueError(
-            f"`columns` are of tables ({', '.join(sorted(TABLES))}), and {documents[0].address} is "
-            f"{documents[0].format}."
+            f"`columns` are for tables ({', '.join(sorted(TABLES))}), and {documents[0].address} "
+            f"is {documents[0].format}."
         )
 
 

@@ -50,7 +50,7 @@ class ServerUnavailableError(ServingError):
 
 
 class NotListeningError(ServerUnavailableError):
-    """Nobody listens at the address: it is wrong, or the server is not running or just starting."""
+    """Nothing listens at the address: it is wrong, or the server is down or just starting."""
 
 
 class DeadlineExceededError(ServingError):

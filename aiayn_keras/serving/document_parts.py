@@ -21,7 +21,7 @@ _LINE = re.compile(f"[^{_BREAKS}]*(?:\r\n|[{_BREAKS}])|[^{_BREAKS}]+")
 
 
 def document_parts(name, text):
-    """Cuts a text behind line breaks.
+    """Cuts a text after line breaks.
 
     Args:
         name: Name of the text, for the error.

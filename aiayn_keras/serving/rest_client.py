@@ -37,7 +37,7 @@ class RestClient(TranslationClient):
     Args:
         url: Address of the server, such as `"http://127.0.0.1:8501"`. A user and password in it,
             `https://USER:PASSWORD@HOST`, are sent as HTTP's basic authentication to a proxy that
-            asks for them, and stand in no error.
+            asks for them, and never appear in an error.
         model: Name under which the model is served.
         **options: See `TranslationClient`: `version`, `label`, `deadline` (60 seconds),
             `batch_size` (64), `max_answer_bytes` (64 MB), `connect_timeout` (5 seconds).

@@ -93,10 +93,10 @@ class TranslationClient(abc.ABC):
 
     Args:
         model: Name under which the model is served.
-        version: Number of a version, in place of `label`.
+        version: Number of a version, instead of `label`.
         label: A label in `models.config`. Default: `"stable"`, so that a new version answers
             nobody before somebody decides so. `None` asks for the newest version that the server
-            has loaded, whatever its label; a server without labels needs it.
+            has loaded, with or without a label; a server without labels needs it.
         deadline: Seconds for a request of up to `batch_size` texts, including retries; at most a
             day.
         batch_size: Maximum number of texts in a request. A server that makes batches refuses more
@@ -104,7 +104,7 @@ class TranslationClient(abc.ABC):
         max_answer_bytes: Maximum size of an answer, 64 MB by default; a larger one raises a
             `BadAnswerError`. Once read, an answer can take ten times its size in memory.
         connect_timeout: Seconds to go on trying while nobody listens at the address, within the
-            deadline. More of them bear a server that restarts.
+            deadline. With a larger value, requests survive a restart of the server.
     """
 
     def __init__(

@@ -97,7 +97,7 @@ class Comparison:
     Attributes:
         systems: Tuple of `SystemReport`s.
         signatures: Dictionary from `METRICS` to sacreBLEU's signatures.
-        lines: Tuple of the `DifferentLine`s that differ most, the greatest difference first.
+        lines: Tuple of the `DifferentLine`s that differ most, the largest difference first.
         num_lines: Number of lines.
         num_different: Number of lines that the systems do not all translate alike.
     """
@@ -207,7 +207,7 @@ def _count_other_numbers(outputs, texts):
 
 
 def _different_lines(outputs, references, sources, chrf):
-    """The `DifferentLine`s, of which those with the greatest difference come first."""
+    """The `DifferentLine`s, those with the largest difference first."""
     found = []
     for place, texts in enumerate(zip(*outputs, strict=True)):
         if len(set(texts)) == 1:

@@ -68,7 +68,7 @@ class _ModelBase(Section):
         given = {name: getattr(self, name) for name in ("num_layers", *DEPTHS)}
         if None not in given.values():
             raise ValueError(
-                "`num_layers`={} decides nothing beside `num_encoder_layers`={} and "
+                "`num_layers`={} has no effect beside `num_encoder_layers`={} and "
                 "`num_decoder_layers`={}: leave one of them out".format(*given.values())
             )
         return self

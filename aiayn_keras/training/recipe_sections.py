@@ -344,7 +344,7 @@ class _EvaluationBase(Section):
     """The search for translations (paper 6.1), with the fields of `SearchOptions`, and their BLEU.
 
     Attributes:
-        bleu_tokenizer: sacreBLEU's tokenizer; `"none"` for tokenised text.
+        bleu_tokenizer: sacreBLEU's tokenizer; `"none"` for tokenized text.
         lowercase: Whether BLEU ignores case.
     """
 
@@ -439,10 +439,10 @@ class CorpusSection(Section):
             `"tags"`, parts of speech. For a treebank by `name`, `"XX"` if not given.
         shards: Folder that `aiayn-keras prepare` made from the training pairs, or its URL; their
             text is then not read.
-        bad_lines: Treatment of lines of `train` that cannot be used, being no UTF-8, too long or
-            without a tab: `"error"` names all of them; `"skip"` leaves them out and lists them in
-            `bad_lines.jsonl`. `aiayn-keras prepare` always leaves out those of files. Validation
-            and test text must be whole, or scores could not be compared.
+        bad_lines: Treatment of lines of `train` that cannot be used, because they are not UTF-8,
+            too long or without a tab: `"error"` names all of them; `"skip"` leaves them out and
+            lists them in `bad_lines.jsonl`. `aiayn-keras prepare` always leaves out those of files.
+            Validation and test text must not have any, or scores could not be compared.
         mix: The `MixSection`, if other text is mixed in.
     """
 

@@ -58,7 +58,7 @@ class TerScore:
     """A corpus TER.
 
     Attributes:
-        score: Translation edit rate in percent of the references' words, less is better.
+        score: Translation edit rate in percent of the references' words; lower is better.
         signature: sacreBLEU's signature; only scores with the same signature are comparable.
     """
 
@@ -75,7 +75,7 @@ def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
     Args:
         hypotheses: List of strings.
         references: List of strings, one for each hypothesis, at least one; or a list of such lists.
-        tokenizer: sacreBLEU's tokenizer, such as `"13a"`, or `"none"` for tokenised text.
+        tokenizer: sacreBLEU's tokenizer, such as `"13a"`, or `"none"` for tokenized text.
         lowercase: Whether to ignore case.
 
     Returns:
@@ -213,7 +213,7 @@ def warn_of_empty_references(references):
 def open_bleu(tokenizer, lowercase):
     """Makes sacreBLEU's `BLEU`, or raises a `ValueError` if its tokenizer cannot be used."""
     try:
-        # `force` only silences the warning that the text looks tokenised.
+        # `force` only silences the warning that the text looks tokenized.
         return sacrebleu.BLEU(tokenize=tokenizer, lowercase=lowercase, force=True)
     except URLError as error:
         problem = f"it needs the network once, to download its vocabulary ({error.reason})"

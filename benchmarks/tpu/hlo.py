@@ -22,7 +22,7 @@ class Array(NamedTuple):
     Attributes:
         dtype: The dtype as XLA writes it, such as `bf16`.
         dims: Tuple of lengths.
-        layout: The text between braces behind the lengths.
+        layout: The text between braces after the lengths.
     """
 
     dtype: str

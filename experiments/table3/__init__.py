@@ -1,1 +1,1 @@
-"""Table 3 in small: what each part of the Transformer is worth; see `__main__`."""
+"""Table 3 on a small scale: what each part of the Transformer is worth; see `__main__`."""

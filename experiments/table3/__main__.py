@@ -1,4 +1,4 @@
-"""Table 3 in small: BLEU of the base model, and of models that differ from it in one thing.
+"""Table 3 on a small scale: BLEU of the base model and of models that differ in one thing.
 
 Run from the repository's root, with the development tools installed:
 
@@ -48,7 +48,7 @@ RESULTS = Path(__file__).parents[1] / "results" / "table3"
     help="Folder for the result files. Default: experiments/results/table3.",
 )
 def main(seeds, names, base, folder, results):
-    """Make every missing result of Table 3 in small."""
+    """Make every missing result of Table 3 on a small scale."""
     import keras
 
     from aiayn_keras.backend import run_one_operation_at_a_time

@@ -1,4 +1,4 @@
-"""Rows of Table 3 in small compared with the base model, over seeds.
+"""Rows of Table 3 on a small scale compared with the base model, over seeds.
 
 The unit is a training, so the test is over seeds. Dunnett's test compares every row with the base
 using one pooled variance, and its p-values hold for all comparisons together

@@ -1,4 +1,4 @@
-"""The figure for Table 3 in small: differences from the base model, the paper's and ours."""
+"""The figure for Table 3 on a small scale: differences from the base, the paper's and ours."""
 
 import numpy as np
 

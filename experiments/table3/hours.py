@@ -1,4 +1,4 @@
-"""Core-hours that runs of Table 3 in small take on this machine, from a measured rate."""
+"""Core-hours that runs of Table 3 on a small scale take on this machine, from a measured rate."""
 
 import itertools
 import statistics

@@ -1,4 +1,4 @@
-"""Result files of Table 3 in small: one per row and seed, in the repository."""
+"""Result files of Table 3 on a small scale: one per row and seed, in the repository."""
 
 from typing import Annotated
 

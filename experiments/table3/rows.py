@@ -1,4 +1,4 @@
-"""The rows of Table 3 in small: their differences from the base model, and the paper's rows."""
+"""Rows of Table 3 on a small scale: their differences from the base, and the paper's rows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +47,7 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A row of Table 3 in small.
+    """A row of Table 3 on a small scale.
 
     Attributes:
         name: Name of its result files.

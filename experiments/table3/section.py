@@ -1,4 +1,4 @@
-"""The section of docs/reproduction.md on Table 3 in small."""
+"""The section of docs/reproduction.md on Table 3 on a small scale."""
 
 import itertools
 from pathlib import Path
@@ -43,9 +43,9 @@ def _introduction(results):
     wanted = SEEDS * len(ROWS)
     so_far = "so far " if len(every) < wanted else ""
     unfinished = (
-        f" **Unfinished: {wanted - len(every)} of {wanted} trainings are to come**, so rows are "
-        f"missing, or have fewer than {SEEDS} seeds. The same command continues with those that "
-        "have no file, after reporting how many hours they will take; then `python -m "
+        f" **Unfinished: {wanted - len(every)} of {wanted} trainings are not done yet**, so rows "
+        f"are missing, or have fewer than {SEEDS} seeds. The same command continues with those "
+        "that have no file, after reporting how many hours they will take; then `python -m "
         "experiments.report` renews this page."
         if len(every) < wanted
         else ""
@@ -53,8 +53,8 @@ def _introduction(results):
     machines = " and ".join(f"{name}" for name in sorted({result.machine for result in every}))
     commits = ", ".join(sorted({f"`{result.commit[:12]}`" for result in every}))
     base = Path(BASE_RECIPE).relative_to(Path(__file__).parents[2]).as_posix()
-    first = f"""The paper's Table 3 asks what each part is worth. Here the question is asked at a
-    size that two CPU cores can answer in hours, and with the spread over seeds, which the paper
+    first = f"""The paper's Table 3 asks what each part is worth. Here the question is asked on
+    a scale that two CPU cores can handle in hours, and with the spread over seeds, which the paper
     does not give. `{COMMAND}` produces every figure; the files are in
     [`experiments/results/table3`](../experiments/results/table3): {so_far}{len(every)} of
     {wanted} trainings, in {core_hours_in_words(every)}, on
@@ -70,9 +70,10 @@ def _introduction(results):
     third = f"""Nothing was tuned except one learning rate (see below). Dropout 0.1, label smoothing
     0.1, beam {one.num_beams}, α {one.length_penalty} and the absence of checkpoint averaging follow
     the paper; the sizes and the peak learning rate are those of the recipe `multi30k_en_de_tiny`;
-    and the number of updates, with a suitable batch and warm-up, is what fits into a few minutes.
-    A different d_model scales the peak by the inverse of its root, as in equation 3; this was added
-    after two runs with the base model's peak, which were discarded. **The validation text
+    and the number of updates was chosen, with a suitable batch and warm-up, so that a training
+    takes a few minutes. For a different d_model the peak is scaled by the inverse of its root, as
+    in equation 3; this was added after two runs with the base model's peak, which were
+    discarded. **The validation text
     decides**; the test text is shown beside it. BLEU is sacreBLEU's `{one.bleu_signature}`, chrF is
     `{one.chrf_signature}`, and perplexity is per wordpiece."""
     return "\n\n".join(map(paragraph, (first, second, third)))
@@ -167,10 +168,10 @@ def _verdicts(compared):
     all rows together. It is used instead of sacreBLEU's paired bootstrap, which compares two
     trained models, because the question is what a new training would give. A difference counts as
     seen if p < {LEVEL}; with {SEEDS} seeds only large differences are seen, so "not seen" and "no
-    difference seen" do not mean that there is none. Where the paper makes a claim about perplexity,
-    it is tested in the same way. A training with less than half the base's BLEU *did not train*
-    within this budget: its row is not tested and is excluded from the pooled variance, which
-    assumes that all rows have the same spread. The paper's figures are for newstest2013 (base
+    difference seen" do not mean that there is no difference. Where the paper makes a claim about
+    perplexity, it is tested in the same way. A training with less than half the base's BLEU *did
+    not train* within this budget: its row is not tested and is excluded from the pooled variance,
+    which assumes that all rows have the same spread. The paper's figures are for newstest2013 (base
     {PAPER_BASE.bleu}), one per row; each row stands beside the paper's row with the same factor, or
     the nearest."""
     parts = [

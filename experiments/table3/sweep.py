@@ -1,4 +1,4 @@
-"""All runs of Table 3 in small, in an order that makes an interrupted sweep a table."""
+"""All runs of Table 3 on a small scale, in an order that makes an interrupted sweep a table."""
 
 import itertools
 import logging

@@ -1,4 +1,4 @@
-"""Kills the sweep of Table 3 in small at random moments, and compares its results.
+"""Kills the sweep of Table 3 on a small scale at random moments, and compares its results.
 
 `python -m tests.claims.sweep_kills` makes a small table on the demo corpus, once undisturbed, and
 then again and again until a sweep was killed by SIGKILL ten times, at moments drawn evenly over the

@@ -79,7 +79,7 @@ def test_a_wrong_column_is_refused_without_keras(trained_run, tmp_path, columns)
         ("x.pdf", (), "the format .pdf is not supported"),
         ("x.odt", ("--output", "out"), "the format .odt is not supported"),
         ("x.docx", (), "not a .docx"),
-        ("x.json", ("--columns", "a"), "`columns` are of tables"),
+        ("x.json", ("--columns", "a"), "`columns` are for tables"),
     ],
 )
 def test_what_is_no_document_is_refused_by_name(trained_run, tmp_path, name, options, message):
@@ -94,7 +94,7 @@ def test_what_is_no_document_is_refused_by_name(trained_run, tmp_path, name, opt
     [
         (("--document", "--format", "lines"), "cannot be combined with --format lines"),
         (("--columns", "a"), "--columns is for tables"),
-        (("--format", "html", "--json"), "omit --prefixes, --ensemble and --json"),
+        (("--format", "html", "--json"), "omit --prefixes and --json"),
         (("--format", "html", "--n-best", "2"), "omit --n-best"),
         (("--format", "html", "--long-text", "cut"), "omit --long-text"),
         (("--format", "html", "--workers", "2"), "omit --on-ray, --workers"),

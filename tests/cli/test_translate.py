@@ -276,7 +276,7 @@ def test_a_line_is_translated_when_it_arrives(trained_run, model, monkeypatch):
         ("--workers 2", "need --output"),
         ("--on-ray", "need --output"),
         ("--output job", "needs --input"),
-        ("--output job --input some.en --json", "omit --prefixes, --ensemble"),
+        ("--output job --input some.en --json", "omit --prefixes and --json"),
         ("--output job --input some.en --n-best 2", "cannot be combined with --n-best"),
         ("--output job --input some.en --batch-size 8", "omit --batch-size"),
     ],

@@ -1,4 +1,4 @@
-"""A base recipe of seconds, and made-up results, for tests of Table 3 in small."""
+"""A base recipe of seconds, and made-up results, for tests of Table 3 on a small scale."""
 
 import yaml
 

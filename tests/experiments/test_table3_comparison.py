@@ -126,7 +126,7 @@ def test_a_claim_on_perplexity_is_tested_by_perplexity(tmp_path):
 
 def test_the_section_has_a_row_for_each_row_and_says_what_is_missing(tmp_path):
     text = " ".join(section(results(tmp_path, base=BASE, h1=(28.0, 29.0)), "figure.png").split())
-    assert "**Unfinished: 55 of 60 trainings are to come**" in text
+    assert "**Unfinished: 55 of 60 trainings are not done yet**" in text
     assert "so far 5 of 60 trainings, in 5.0 core-hours, on 2 × abacus" in text
     assert "| A | 1 head of 128 | 2 | 1,234,567 | 7.50 | 28.5 ± 0.7 | -2.5 |" in text
     assert "| -0.9, +0.37 (1 head of 512) | 29.5 | 57.0 |" in text

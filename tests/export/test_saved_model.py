@@ -419,7 +419,7 @@ def main():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"signal": signal.SIGKILL}, "was killed by signal 9, perhaps for want of memory"),
+        ({"signal": signal.SIGKILL}, "was killed by signal 9, perhaps for lack of memory"),
         pytest.param(
             *({"words": "first\nlast"}, "could not export the model: last$"), marks=pytest.mark.slow
         ),

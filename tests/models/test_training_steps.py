@@ -436,7 +436,7 @@ def test_other_variables_are_trained_once_the_model_is_compiled_anew(change):
     x, y, weights = make_batch()
     model.train_on_batch(x, y, weights)
     change(model.backbone)
-    with pytest.raises(RuntimeError, match=r"Other variables .*call `model\.compile"):
+    with pytest.raises(RuntimeError, match=r"The trainable variables .*call `model\.compile"):
         model.train_on_batch(x, y, weights)
     model.compile(optimizer=keras.optimizers.SGD(0.1))
     weights_of = model.backbone.weights

@@ -109,7 +109,7 @@ def test_a_recipe_s_num_layers_holds_for_both_stacks_of_a_preset(monkeypatch):
 
 def test_a_num_layers_that_decides_nothing_is_refused():
     settings = ["model.num_encoder_layers=6", "model.num_decoder_layers=2", "model.num_layers=4"]
-    with pytest.raises(RecipeError, match=r"`num_layers`=4 decides nothing beside .*=6 and .*=2"):
+    with pytest.raises(RecipeError, match=r"`num_layers`=4 has no effect beside .*=6 and .*=2"):
         load_recipe("wmt14_en_de_base", settings)
     assert load_recipe("wmt14_en_de_base", settings[:2]).model.num_layers is None
 

@@ -92,9 +92,9 @@ for near in (alpha - 0.01, alpha + 0.01):
     assert ("now" in [words[i] for i in ids[0]]) == (near > alpha)
 
 # %% [markdown]
-# **2.** How wide must a beam be to be certain of finding the best sentence, whatever the table?
-# Show that with a beam that wide the package's whole ranking is that of all sentences, for
-# sentences of at most two pieces.
+# **2.** How wide must a beam be to be certain of finding the best sentence in any table? Show that
+# with a beam that wide the package's whole ranking is that of all sentences, for sentences of at
+# most two pieces.
 
 # %% [markdown]
 # A beam that is as wide as the number of sentences is certainly enough, because then nothing is

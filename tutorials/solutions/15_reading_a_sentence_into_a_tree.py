@@ -80,7 +80,8 @@ np.testing.assert_allclose([score.precision, score.recall, score.f1], [100, 100 
 
 # %% [markdown]
 # The flat tree has one constituent, S, and it is right: precision 1/1. The reference has three, S,
-# NP and VP, of which two are missed: recall 1/3. F1 is 2 · 1 · ⅓ / (1 + ⅓) = 1/2. Now 20 sentences:
+# NP and VP, and two of them are missed: recall 1/3. F1 is 2 · 1 · ⅓ / (1 + ⅓) = 1/2. Now 20
+# sentences:
 
 # %%
 chance = random.Random(1)
@@ -157,5 +158,5 @@ assert ended[0.2] == 200
 # %% [markdown]
 # Every finished line is a tree. The more often brackets are opened, the longer the line gets,
 # because nothing in the rule limits the depth. So the package's constraint also counts how many
-# tokens are left until the limit, and opens no bracket that could not be closed any more. Otherwise
-# a search could end in the middle of a tree.
+# tokens are left until the limit, and opens no bracket that could then no longer be closed.
+# Otherwise a search could end in the middle of a tree.

@@ -81,9 +81,9 @@ assert list(found.values()) == [583, None, 341, 1768]
 # %% [markdown]
 # **2.** Compute a sum over a ring by hand. Each of m chips has a vector, cut into m parts. In step
 # s chip i sends its part i − s (modulo m) to chip i + 1, which adds it to its own in the first m −
-# 1 steps, and puts it in place of its own in m − 1 steps more. Write it in NumPy for m = 4, 16 and
+# 1 steps, and replaces its own by it in m − 1 further steps. Write it in NumPy for m = 4, 16 and
 # 256: does every chip end with the sum, and how much has each sent? How long does that take for the
-# 240 MB of the base model at 100 GB/s, and what time does it never exceed, whatever m is?
+# 240 MB of the base model at 100 GB/s, and what time does it never exceed, for any m?
 
 
 # %%

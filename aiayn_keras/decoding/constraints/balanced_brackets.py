@@ -67,7 +67,7 @@ class BracketRules:
 
     Args:
         vocabulary: The `BracketVocabulary` of translations.
-        end_token_id: The token that ends a hypothesis behind its tree.
+        end_token_id: The token that ends a hypothesis after its tree.
         is_word: Boolean array `(V,)`, True for tokens of a source that begin a word, each of which
             becomes a leaf; None if leaves are free.
         max_depth: Maximum number of constituents open at once.

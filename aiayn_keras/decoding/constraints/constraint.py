@@ -50,4 +50,4 @@ class Rules(Protocol):
         """
 
     def advance(self, state, token_ids):
-        """Makes the state behind one more token of every hypothesis, integer tensor `(B, W)`."""
+        """Makes the state after one more token of every hypothesis, integer tensor `(B, W)`."""

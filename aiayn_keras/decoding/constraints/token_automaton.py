@@ -40,7 +40,7 @@ class AutomatonRules:
                 f"`constraint`: {num_states:,} states of the automaton times {vocabulary_size:,} "
                 f"tokens are more than the {_MAX_ENTRIES:,} entries of a table."
             )
-        # Tokens that must follow at least, this one counted, and the state behind it.
+        # Tokens that must follow at least, this one counted, and the state after it.
         needed = np.full((num_states, vocabulary_size), NEVER, "int32")
         next_states = np.zeros_like(needed)
         distances = np.full(num_states, NEVER - 1, "int32")

@@ -48,7 +48,7 @@ _FIRST_LINE = re.compile(
 )
 """A line that is not joined with the next one: that of an alert, or attributes."""
 _ENDING = re.compile(r"(?<!\s)\s+(?:\{[#.:][^{}\n]*\}|\^[\w-]+)\Z")
-"""Attributes behind a text, such as {#name}, or the name of a block, ^name."""
+"""Attributes after a text, such as {#name}, or the name of a block, ^name."""
 _ITEM = re.compile(r"[:~][ \t]+(?=\S)|\*\[[^\]\n]+\]:\s+")
 """A definition below two terms, or an abbreviation, which the parser does not know."""
 _TEMPLATE = re.compile(r"\{%.*%\}|\{\{[<%].*[>%]\}\}")
@@ -206,9 +206,9 @@ def _unit(document, parser, token, places, is_cell):
 
 
 def _with_attributes(parts):
-    """Parts in which the attributes behind a link, an image or code belong to its mark.
+    """Parts in which the attributes after a link, an image or code belong to its mark.
 
-    So does what begins a line behind its break.
+    So does what begins a line after its break.
     """
     joined = []
     for part in parts:
@@ -396,7 +396,7 @@ class _Reader:
         return isinstance(self.parts[-1], str)
 
     def _end_of_address(self, place):
-        """The place behind `](address "title")`, `][name]` or `]`."""
+        """The place after `](address "title")`, `][name]` or `]`."""
         text, length = self._content, len(self._content)
         if not text.startswith("]", place):
             raise _LostError

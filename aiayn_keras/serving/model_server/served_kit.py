@@ -45,7 +45,7 @@ class _Entry:
     has_failed: bool = False
     is_wanted: bool = True
     left: threading.Event = field(default_factory=threading.Event)
-    """Set when the version is not wanted any more."""
+    """Set when the version is no longer wanted."""
 
 
 class ServedKit:

@@ -145,7 +145,7 @@ class ModelServer:
             seconds: Maximum time to wait for answers.
 
         Returns:
-            Whether all were answered, so that no thread computes any more.
+            Whether all were answered, so that no thread is still computing.
         """
         if self._is_closed:
             return True

@@ -62,7 +62,7 @@ export class NextPiece {
     if (await this.#write([])) this.#key = key;
   }
 
-  /** Shows what may follow ids; false if the answer is not wanted any more. */
+  /** Shows what may follow ids; false if the answer is no longer wanted. */
   async #write(ids) {
     this.#asked += 1;
     const asked = this.#asked;

@@ -68,7 +68,7 @@ export class OwnTranslation {
     const { result: best, switches } = this.#looked;
     element("own-table").hidden = false;
     says(element("own-score"), `Yours: ${described(found)}. The model's: ${described(best)}.` +
-      (switches && !switches.causal ? " The causal mask is off: here every piece sees those behind it, which the model has never learned to use; its own translation was written piece by piece." : ""));
+      (switches && !switches.causal ? " The causal mask is off: here every piece sees those after it, which the model has never learned to use; its own translation was written piece by piece." : ""));
     const rows = element("own-pieces").tBodies[0];
     rows.replaceChildren(...found.pieces.map(({ piece, logProb, rank, best: first, bestLogProb }) => {
       const probability = Math.exp(logProb);

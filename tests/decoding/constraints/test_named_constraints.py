@@ -53,7 +53,7 @@ def test_what_is_no_constraint_is_refused(value, message):
 @pytest.mark.parametrize("option", [{"min_length": 2}, {"no_repeat_ngram_size": 3}])
 def test_options_that_trees_do_not_go_with_are_refused(option):
     (name,) = option
-    message = f"`{name}` and `constraint` do not go together.*{name}={option[name]}, constraint=Bal"
+    message = f"`{name}` and `constraint` cannot be combined.*{name}={option[name]}, constraint=Bal"
     with pytest.raises(ValueError, match=message):
         SearchOptions(constraint="brackets", **option)
     SearchOptions(constraint=TokenAutomaton.of_vocabulary([4]), **option)

@@ -7,7 +7,7 @@ const LETTER = /\p{L}/u;
 const ABBREVIATION = /(?<![\p{L}\p{N}])(?:Mr|Mrs|Ms|Dr|Prof|Rev|Mt|St|Sra?|Srta|Hr|Fr|vs|e\.g|i\.e|p\.ej|z\.B|d\.h|\p{Lu})\.\s*$/u;
 const BEFORE_NUMBER = /(?<!\p{L})(?:[Nn]o|Nr|pp?|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.\s*$/u;
 const NUMBER = /^\s*\p{N}/u;
-const SPEECH = /[!?]["'”’»)]+\s*$/u; // it goes on in small letters, as it may behind a dash
+const SPEECH = /[!?]["'”’»)]+\s*$/u; // it goes on in small letters, as it may after a dash
 const SMALL = /^\s*\p{Ll}/u;
 const DASH = /^\s*[—–]\s*\p{Ll}/u;
 const LAID_OUT = /^(\s*(?:(?:[-*+•–—#>]+|\(?\d{1,3}[.)])\s+)*)(.*?)(\s*)$/su; // bullets and numbers are no words
@@ -52,7 +52,7 @@ function* segments(text) {
   }
 }
 
-/** Joins what the browser cuts: a sentence behind `Mr.`, and before `he said`. */
+/** Joins what the browser cuts: a sentence after `Mr.`, and before `he said`. */
 function* joined(found) {
   let whole = "";
   for (const segment of found) {
