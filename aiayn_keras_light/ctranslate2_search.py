@@ -178,8 +178,8 @@ class CTranslate2Search:
 def _may_be_early(row, finished, numbers):
     """Whether CTranslate2 may have stopped too early for a sentence."""
     return (
-        repeats_part(row)
-        or any(repeats_part(found) for _, found in finished)
+        _repeats_part(row)
+        or any(_repeats_part(found) for _, found in finished)
         or _may_go_on(finished, finished[: numbers.num_return_sequences])
     )
 
@@ -190,11 +190,11 @@ def _may_go_on(finished, best):
     return len(lengths) > 1 and any(len(found) == max(lengths) for _, found in best)
 
 
-def repeats_part(ids):
+def _repeats_part(ids):
     """Whether a tuple or list of token ids has a part that is repeated.
 
     Example:
-        >>> repeats_part([5, 7, 8, 7, 8, 7, 8]), repeats_part([5, 5, 6, 5, 5])
+        >>> _repeats_part([5, 7, 8, 7, 8, 7, 8]), _repeats_part([5, 5, 6, 5, 5])
         (True, False)
     """
     for period in range(1, _MAX_PERIOD + 1):

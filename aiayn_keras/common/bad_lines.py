@@ -16,7 +16,7 @@ from aiayn_keras_light.text_files import (
     check_is_text,
 )
 
-BOM = b"\xef\xbb\xbf"
+_BOM = b"\xef\xbb\xbf"
 _MAX_REASONS = 4
 _MAX_RANGES = 8
 """Maximum numbers of reasons, and of ranges of lines for a reason, in a message."""
@@ -112,7 +112,7 @@ def decoded_lines(file, name, position=0, stop=None, max_line_bytes=MAX_LINE_BYT
     line_number = 0
     while stop is None or position < stop:
         line = file.readline(max_line_bytes + 1)
-        if not line or (position == 0 and line == BOM):
+        if not line or (position == 0 and line == _BOM):
             return
         line_number += 1
         place = f"line {line_number}" if is_counted else f"byte {position:,}"
@@ -120,7 +120,7 @@ def decoded_lines(file, name, position=0, stop=None, max_line_bytes=MAX_LINE_BYT
         size = len(line)
         if size > max_line_bytes and not line.endswith(b"\n"):
             size += skip_line(file)
-        line = line.removeprefix(BOM if position == 0 else b"")
+        line = line.removeprefix(_BOM if position == 0 else b"")
         yield decode_line(line.removesuffix(b"\n").removesuffix(b"\r"), size, max_line_bytes)
         position += size
 

@@ -10,7 +10,7 @@ from aiayn_keras_light.text_files import CorpusError
 
 logger = logging.getLogger(__name__)
 
-MAX_REPEATS = 20
+_MAX_REPEATS = 20
 """Maximum number of times that a short text is repeated beside a longer one."""
 _MAX_SHARE = 0.999
 _MAX_ROUNDS, _MAX_DRAWN = 1_000, 100_000_000
@@ -59,7 +59,7 @@ def mix_texts(
         if not len(each):
             raise CorpusError(f"{each.name}: there is no pair to mix with others.")
     per_pair = share / (1 - share)
-    repeats = int(np.clip(round(len(mixed_in) / (per_pair * len(text))), 1, MAX_REPEATS))
+    repeats = int(np.clip(round(len(mixed_in) / (per_pair * len(text))), 1, _MAX_REPEATS))
     count = max(1, round(repeats * len(text) * per_pair))
     rounds = -(-count // len(mixed_in))
     if count > (most := min(_MAX_ROUNDS * len(mixed_in), _MAX_DRAWN)):

@@ -23,7 +23,7 @@ from aiayn_keras.decoding.candidates import NEVER, TokenLimits
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras_light.length_penalty import length_penalty
 
-MIN_SENTENCES = 16
+_MIN_SENTENCES = 16
 """The smallest batch that is searched in groups where shapes are fixed."""
 
 
@@ -140,7 +140,7 @@ def _search_in_groups(search, state):
         The results of all sentences, see `_store_results`.
     """
     num_sentences, length = state.sentences.prompt.shape
-    if num_sentences < MIN_SENTENCES:
+    if num_sentences < _MIN_SENTENCES:
         return _store_results(_search_on(search, state, search.is_unfinished))
     group_size = num_sentences // 4
     first_length = min(state.cache.usual_length, length)

@@ -167,7 +167,7 @@ class DecoderCache(NamedTuple):
         return beta * ops.sum(ops.where(self.memory_mask, ops.log(covered), 0.0), axis=2)
 
 
-class RowCache(DecoderCache):
+class _RowCache(DecoderCache):
     """A `DecoderCache` with one hypothesis a row; its rows can be repeated and gathered.
 
     KerasHub's samplers need that, and every tensor to keep its shape.
@@ -194,7 +194,7 @@ class RowCache(DecoderCache):
         return length
 
 
-class EnsembleCache(NamedTuple):
+class _EnsembleCache(NamedTuple):
     """The caches of several models that search together, one for each."""
 
     members: tuple
@@ -202,13 +202,13 @@ class EnsembleCache(NamedTuple):
     sentences_may_leave = True
 
     def reorder(self, beams):
-        return EnsembleCache(tuple(cache.reorder(beams) for cache in self.members))
+        return _EnsembleCache(tuple(cache.reorder(beams) for cache in self.members))
 
     def keep(self, sentences):
-        return EnsembleCache(tuple(cache.keep(sentences) for cache in self.members))
+        return _EnsembleCache(tuple(cache.keep(sentences) for cache in self.members))
 
     def with_room(self, length):
-        return EnsembleCache(tuple(cache.with_room(length) for cache in self.members))
+        return _EnsembleCache(tuple(cache.with_room(length) for cache in self.members))
 
     @property
     def usual_length(self):
@@ -271,7 +271,7 @@ def start_decoding(
         encoder_padding_mask: Integer tensor `(B, S)`.
         length: Maximum length of a target, start and end included.
         num_beams: Number of beams W that share a `DecoderCache`. If not given, the cache is a
-            `RowCache`, for KerasHub's samplers.
+            `_RowCache`, for KerasHub's samplers.
         track_coverage: Whether the cache sums up the attention of every source token.
         decoder: The backbone's `FrozenDecoder`, where it is made already.
 
@@ -291,7 +291,7 @@ def start_decoding(
         return _start_layers(backbone, memory, encoder_padding_mask, num_beams or 1)
     memory_mask = ops.expand_dims(ops.not_equal(encoder_padding_mask, 0), axis=1)
     decoder = decoder or freeze_decoder(backbone)
-    cache_type, num_beams = (RowCache, 1) if num_beams is None else (DecoderCache, num_beams)
+    cache_type, num_beams = (_RowCache, 1) if num_beams is None else (DecoderCache, num_beams)
     cache = cache_type.empty(
         _project_memory(backbone, memory), memory_mask, num_beams, length, track_coverage
     )
@@ -346,9 +346,9 @@ def start_decoding_together(backbones, *args, decoders=None, **kwargs):
         ]
         log_probs = [ops.log_softmax(logits) for logits, _, _ in results]
         mean = ops.logsumexp(ops.stack(log_probs), axis=0) - math.log(len(results))
-        return mean, results[0][1], EnsembleCache(tuple(member for _, _, member in results))
+        return mean, results[0][1], _EnsembleCache(tuple(member for _, _, member in results))
 
-    return next_token, EnsembleCache(caches)
+    return next_token, _EnsembleCache(caches)
 
 
 def decoder_step(decoder, token_ids, cache, index):

@@ -31,7 +31,7 @@ from aiayn_keras_light.translating import (
     translate_in_batches,
 )
 
-LONG_TEXTS = ("error", "split", "cut")
+_LONG_TEXTS = ("error", "split", "cut")
 """Treatments of a text that is too long."""
 _END_WITHIN = re.compile(r"[.!?…]['\"”’»)\]]*\s+\S|[。！？].")
 """What may be the end of a sentence within a text."""
@@ -47,7 +47,7 @@ def translate_any_length(
 
     Args:
         texts: List of strings.
-        long_text: One of `LONG_TEXTS`.
+        long_text: `"error"`, `"split"` or `"cut"`.
         placeables: One of `PLACEABLES`.
         search: A `TranslationSearch`.
         find: Its `find`, compiled.
@@ -67,7 +67,7 @@ def translate_any_length(
         NoTranslationError: If a text has no translation.
         ImportError: If a text is to be split and TensorFlow Text is not installed.
     """
-    if long_text not in LONG_TEXTS:
+    if long_text not in _LONG_TEXTS:
         raise ValueError(
             f'`long_text` must be "error", "split" or "cut". Received: long_text={long_text!r:.60}.'
         )

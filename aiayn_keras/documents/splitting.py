@@ -27,7 +27,7 @@ HAS_LETTER = r"\C*\p{L}\C*"
 """Pattern of a whole text that has a letter."""
 
 
-class LaidOut(NamedTuple):
+class _LaidOut(NamedTuple):
     """Strings `(N,)` in three; a string without letters is all `lead`.
 
     Attributes:
@@ -50,7 +50,7 @@ def lay_out(strings):
     sentences = tf.strings.regex_replace(begun, _TAIL, "", replace_global=False)
     lead = tf.strings.length(strings) - tf.strings.length(begun)
     zeros = tf.zeros_like(lead)
-    return LaidOut(
+    return _LaidOut(
         tf.where(has_letter, tf.strings.substr(strings, zeros, lead), strings),
         tf.where(has_letter, sentences, ""),
         tf.where(

@@ -4,7 +4,7 @@ import numpy as np
 
 from aiayn_keras.export.onnx_author import BOOL, FLOAT
 
-HEAD_MASKS = {
+_HEAD_MASKS = {
     "encoder": "head_mask",
     "decoder": "decoder_head_mask",
     "cross": "cross_attn_head_mask",
@@ -45,7 +45,7 @@ class Switches:
         self.inputs = {name: (FLOAT, [1]) for name in ("score_scale", "position_scale")}
         self.inputs["layer_mask"] = BOOL, [num_layers]
         for kind in ("encoder",) if side == "encoder" else ("decoder", "cross"):
-            self.inputs[HEAD_MASKS[kind]] = FLOAT, [num_layers, backbone.num_heads]
+            self.inputs[_HEAD_MASKS[kind]] = FLOAT, [num_layers, backbone.num_heads]
         if side == "decoder":
             self.inputs["causal"] = BOOL, [1]
 
@@ -63,7 +63,7 @@ class Switches:
             self.outputs[name] = FLOAT, ["batch_size", self._num_heads, *lengths]
         mask = None
         if self._can_switch:
-            mask = self._element(HEAD_MASKS[kind], layer)
+            mask = self._element(_HEAD_MASKS[kind], layer)
             mask = self._author.op("Reshape", mask, np.array([1, self._num_heads, 1, 1]))
         return Observation(self._author, name, mask)
 

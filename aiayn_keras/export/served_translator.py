@@ -25,7 +25,7 @@ NO_SCORE = -1e30
 """Score of a missing hypothesis, for example under a constraint; JSON has no infinity."""
 
 
-class TokenBatch(NamedTuple):
+class _TokenBatch(NamedTuple):
     """Texts as token ids.
 
     Attributes:
@@ -69,7 +69,7 @@ class ServedText:
         self.long_text = long_text
 
     def tokenize(self, text, limit, name, is_target=False):
-        """Turns strings into a `TokenBatch`.
+        """Turns strings into a `_TokenBatch`.
 
         Args:
             text: String tensor `(B,)`.
@@ -94,7 +94,7 @@ class ServedText:
             copies = tf.where(has_words, _as_utf8(text), "")
             has_words = tf.logical_and(has_words, tf.strings.regex_full_match(text, HAS_LETTER))
         mask = tf.cast(token_ids != self.pad, tf.int32)
-        return TokenBatch(token_ids, mask, has_words, copies, is_cut)
+        return _TokenBatch(token_ids, mask, has_words, copies, is_cut)
 
     def cut(self, text, limit, name):
         """Cuts texts `(B,)` after their first `limit` wordpieces, or refuses longer ones.

@@ -15,7 +15,7 @@ from aiayn_keras.backend import check_utf8
 from aiayn_keras_light.checks import check_integer
 from aiayn_keras_light.text_batches import MAX_TEXTS
 
-AUTOTUNE = -1
+_AUTOTUNE = -1
 """`tf.data.AUTOTUNE`, for which TensorFlow need not be imported."""
 _KINDS_OF_TEXT = "OSTU"
 """NumPy's letters for objects, bytes and the two types of strings."""
@@ -74,9 +74,9 @@ def preprocessed_batches(data, preprocess, steps=None, batch_size=None, shuffle=
         _refuse_single_texts(data.element_spec)
         data = data.map(
             lambda *batch: preprocess(*_unpack(tree.map_structure(_as_utf8, batch))),
-            num_parallel_calls=AUTOTUNE,
+            num_parallel_calls=_AUTOTUNE,
         )
-        return data.prefetch(AUTOTUNE), steps
+        return data.prefetch(_AUTOTUNE), steps
     if isinstance(data, keras.utils.PyDataset):
         return _PreprocessedDataset(data, preprocess), steps
     if isinstance(data, Iterator):

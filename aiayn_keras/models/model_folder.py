@@ -37,7 +37,7 @@ _PREPROCESSOR = "preprocessor.json"
 TOKENIZER = "tokenizer.json"
 METADATA = "metadata.json"
 WEIGHTS = "model.weights.h5"
-TASK_WEIGHTS = "task.weights.h5"  # KerasHub's
+_TASK_WEIGHTS = "task.weights.h5"  # KerasHub's
 VOCAB_FILENAME = "vocabulary.spm"  # KerasHub's
 TARGET_VOCAB_FILENAME = "target_vocabulary.spm"
 
@@ -310,7 +310,7 @@ def check_backbone_folder(folder, has_weights=True):
         _check_room(Path(folder), backbone, options)
 
 
-def check_dtype(folder, dtype):
+def _check_dtype(folder, dtype):
     """Raises a `ValueError` for a `dtype` that differs from a quantized model's own."""
     own = _read(Path(folder) / CONFIG, Backbone).config.get("dtype")
     if dtype is not None and is_quantized(own):
@@ -408,13 +408,13 @@ def load_preset(cls, from_preset, preset, load_weights, **kwargs):
 
     Raises:
         OSError: As `check_model_folder`.
-        ValueError: As `check_model_folder` and `check_dtype`; if Keras cannot build the model, or
-            would ignore one of the arguments, with the folder's name.
+        ValueError: As `check_model_folder`; for a `dtype` with a quantized model; if Keras cannot
+            build the model, or would ignore one of the arguments, with the folder's name.
     """
     is_ours = keras.saving.get_registered_name(cls) == TASK_CLASS
     if is_ours:
         check_model_folder(preset)
-        check_dtype(preset, kwargs.get("dtype"))
+        _check_dtype(preset, kwargs.get("dtype"))
     try:
         kwargs = with_dtype(preset, kwargs)
         name = json.loads(read_bytes(Path(preset) / CONFIG, MAX_JSON_BYTES))["registered_name"]
@@ -442,7 +442,7 @@ def _load_derived(cls, preset, load_weights, **kwargs):
         preprocessor.load_preset_assets(preset)
     backbone = cls.backbone_cls.from_preset(preset, load_weights, **kwargs)
     model = keras.saving.get_registered_object(task["registered_name"])(backbone, preprocessor)
-    weights = Path(preset) / TASK_WEIGHTS
+    weights = Path(preset) / _TASK_WEIGHTS
     if load_weights and weights.exists():
         model.load_task_weights(str(weights))
     return model

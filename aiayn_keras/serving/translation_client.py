@@ -26,7 +26,7 @@ from aiayn_keras_light.translating import Hypothesis, as_translation
 
 LOG = logging.getLogger(__name__)
 
-STABLE = "stable"
+_STABLE = "stable"
 """The label of the version that answers everybody."""
 
 MEGABYTE = 1 << 20
@@ -111,13 +111,13 @@ class TranslationClient(abc.ABC):
         self,
         model,
         version=None,
-        label=STABLE,
+        label=_STABLE,
         deadline=60.0,
         batch_size=64,
         max_answer_bytes=64 * MEGABYTE,
         connect_timeout=5.0,
     ):
-        if version is not None and label not in (STABLE, None):
+        if version is not None and label not in (_STABLE, None):
             raise ValueError(
                 "Give `version` or `label`, not both. "
                 f"Received: version={version}, label={label!r}."

@@ -14,7 +14,7 @@ from aiayn_keras.training.translation_scores import (
     warn_of_missing_spaces,
 )
 
-SIGNIFICANT = 0.05
+_SIGNIFICANT = 0.05
 """p-value below which a difference is called significant."""
 
 METRICS = ("BLEU", "chrF2", "TER")
@@ -41,7 +41,7 @@ class SystemScore:
     @property
     def is_significant(self):
         """Whether the difference from the first system is significant."""
-        return self.p_value is not None and self.p_value < SIGNIFICANT
+        return self.p_value is not None and self.p_value < _SIGNIFICANT
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ def _fit_periods(run, start, checkpoints, position, stop):
     )
     callbacks = [position, stop, SeedDropout(run, position), Speed(tokens_per_batch)]
     if start.loss is not None and not _is_due(start.updates, training):
-        callbacks.append(ContinueLoss(start.loss))
+        callbacks.append(_ContinueLoss(start.loss))
     callbacks += [checkpoints, *_callbacks(run, progress)]
     with contextlib.closing(progress):
         for first, last, size in periods(
@@ -275,7 +275,7 @@ class Position(keras.callbacks.Callback):
 
 
 @dataclass(frozen=True)
-class StartingPoint:
+class _StartingPoint:
     """The point at which a training begins or goes on.
 
     Attributes:
@@ -303,7 +303,7 @@ def find_start(run):
         run: The `TrainingRun`.
 
     Returns:
-        The `StartingPoint`.
+        The `_StartingPoint`.
     """
     folder = run.folder
     is_stopped = newest_update(folder.stopped) > newest_update(folder.checkpoints)
@@ -315,8 +315,8 @@ def find_start(run):
         _count_batches_anew(run, updates)
     if is_stopped:
         history = read_history(folder.history, updates - 1)
-        return StartingPoint(updates, history, read_loss(folder.stopped, updates))
-    start = StartingPoint(updates, read_history(folder.history, updates))
+        return _StartingPoint(updates, history, read_loss(folder.stopped, updates))
+    start = _StartingPoint(updates, read_history(folder.history, updates))
     if updates and not start.is_measured:
         logger.warning(
             "%s does not have the figures of update %s: the choice of the best checkpoint and "
@@ -371,7 +371,7 @@ def _set_seed_counts(model, batches):
             variable.assign(np.array([seed, batches]))
 
 
-class ContinueLoss(keras.callbacks.Callback):
+class _ContinueLoss(keras.callbacks.Callback):
     """Lets the first mean of the training loss include the batches before a stop.
 
     Args:

@@ -6,7 +6,7 @@ import math
 
 from fontTools import unicodedata as scripts_of_characters
 
-MAX_SAMPLE = 2_000
+_MAX_SAMPLE = 2_000
 """Number of sentences from which the language and the scripts of a side are found."""
 _MIN_SHARE = 0.25
 """Minimum share of sentences, which may be very short, that show the language of their side."""
@@ -30,12 +30,12 @@ def _identifier():
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
-def known_languages():
+def _known_languages():
     """Codes of the languages that can be told apart."""
     return sorted(str(label) for label in _identifier().labels)
 
 
-def language_probabilities(text):
+def _language_probabilities(text):
     """Computes the probability of each language, a dictionary from its code."""
     return dict(_identifier().rank(text.lower() if text.isupper() else text))
 
@@ -45,7 +45,7 @@ def _script_of(character):
     return scripts_of_characters.script(character) if character.isalpha() else "Zyyy"
 
 
-def count_scripts(text):
+def _count_scripts(text):
     """Counts the letters of each script, such as `"Latn"`, in a text."""
     counts = collections.Counter(map(_script_of, text))
     for script in _SHARED:
@@ -69,14 +69,15 @@ class SideProfile:
     """
 
     def __init__(self, texts, language=None):
-        step = -(-len(texts) // MAX_SAMPLE) or 1
+        step = -(-len(texts) // _MAX_SAMPLE) or 1
         sample = [text for text in texts[::step] if any(map(str.isalpha, text))]
         self.language = _most_probable_language(sample) if language is None else language
-        if language is not None and language not in known_languages():
+        if language is not None and language not in _known_languages():
             raise ValueError(
-                f"A language must be one of {', '.join(known_languages())}. Received: {language!r}."
+                f"A language must be one of {', '.join(_known_languages())}. "
+                f"Received: {language!r}."
             )
-        letters = sum(map(count_scripts, sample), collections.Counter())
+        letters = sum(map(_count_scripts, sample), collections.Counter())
         self.scripts = tuple(
             script
             for script, count in letters.most_common()
@@ -90,14 +91,14 @@ class SideProfile:
         """Says what is wrong with the script of a text, or returns None."""
         if text.isascii() and "Latn" in self._allowed:
             return None
-        counts = count_scripts(text)
+        counts = _count_scripts(text)
         foreign = {script: n for script, n in counts.items() if script not in self._allowed}
         if not foreign:
             return None
         if 2 * sum(foreign.values()) > counts.total():
             return f"{'+'.join(foreign)} letters, not {'+'.join(self.scripts)}"
         for word in text.split():
-            in_word = count_scripts(word)
+            in_word = _count_scripts(word)
             if len(in_word) > 1 and any(script in self._allowed for script in in_word):
                 mixed = [script for script in in_word if script in foreign]
                 if mixed:
@@ -112,7 +113,7 @@ class SideProfile:
         """
         if self.language is None or not any(map(str.isalpha, text)):
             return self.language, 0.0
-        probabilities = language_probabilities(text)
+        probabilities = _language_probabilities(text)
         top = max(probabilities, key=probabilities.get)
         own = max(probabilities[language] for language in self._alike if language in probabilities)
         return top, math.log(max(probabilities[top], 1e-300) / max(own, 1e-300))
@@ -122,7 +123,7 @@ def _most_probable_language(sample):
     """The language in which all of a sample is most probable, if enough sentences show it alone."""
     votes, log_probabilities = collections.Counter(), collections.Counter()
     for text in sample:
-        probabilities = language_probabilities(text)
+        probabilities = _language_probabilities(text)
         votes[max(probabilities, key=probabilities.get)] += 1
         for language, probability in probabilities.items():
             log_probabilities[language] += math.log(max(probability, _MIN_PROBABILITY))

@@ -27,7 +27,7 @@ LEAF, _OPEN, END = 1, 2, 4
 """Kinds of tokens; the sum of some is a row of a table."""
 
 
-class BracketVocabulary(NamedTuple):
+class _BracketVocabulary(NamedTuple):
     """The part that each token of a vocabulary has in a tree.
 
     Attributes:
@@ -43,7 +43,7 @@ class BracketVocabulary(NamedTuple):
     begins_word: np.ndarray
 
 
-class BracketState(NamedTuple):
+class _BracketState(NamedTuple):
     """The unfinished trees of B sentences.
 
     Attributes:
@@ -66,7 +66,7 @@ class BracketRules:
     """`Rules` of trees, see `BalancedBrackets`.
 
     Args:
-        vocabulary: The `BracketVocabulary` of translations.
+        vocabulary: The `_BracketVocabulary` of translations.
         end_token_id: The token that ends a hypothesis after its tree.
         is_word: Boolean array `(V,)`, True for tokens of a source that begin a word, each of which
             becomes a leaf; None if leaves are free.
@@ -99,7 +99,7 @@ class BracketRules:
         if self.is_word is not None:
             is_word = ops.logical_and(take(self.is_word, token_ids), ops.not_equal(padding_mask, 0))
             num_words = ops.sum(ops.cast(is_word, "int32"), axis=1, keepdims=True)
-        return BracketState(
+        return _BracketState(
             labels=ops.expand_dims(zero, axis=2) + ops.zeros((self.max_depth,), dtype="int32"),
             depth=zero,
             words_left=zero + num_words,
@@ -142,7 +142,7 @@ class BracketRules:
         words_left = state.words_left
         if self.is_word is not None:
             words_left = words_left - is_leaf
-        return BracketState(
+        return _BracketState(
             labels=ops.where(is_new, ops.expand_dims(label, axis=2), state.labels),
             depth=state.depth + depth_change,
             words_left=words_left,
@@ -152,7 +152,7 @@ class BracketRules:
 
 @functools.lru_cache(maxsize=8)
 def read_vocabulary(proto):
-    """Reads a `BracketVocabulary` off a SentencePiece model.
+    """Reads a `_BracketVocabulary` off a SentencePiece model.
 
     Args:
         proto: Bytes of the model. Its control and unknown symbols are nothing in a tree.
@@ -165,7 +165,7 @@ def read_vocabulary(proto):
 
 
 def bracket_vocabulary(pieces, is_text):
-    """Makes the `BracketVocabulary` of a list of pieces and whether text can have each.
+    """Makes the `_BracketVocabulary` of a list of pieces and whether text can have each.
 
     A bracket whose label has no bracket of the other kind is never allowed. Where brackets begin
     with `▁`, leaves do too: another piece would become a part of the token before it.
@@ -182,7 +182,7 @@ def bracket_vocabulary(pieces, is_text):
     is_leaf = is_text & [piece.removeprefix(SPACE)[:1] not in ("", "(", ")") for piece in pieces]
     if begins_word[opens != _NO_LABEL].all():
         is_leaf &= begins_word
-    return BracketVocabulary(
+    return _BracketVocabulary(
         opens.astype("int32"),
         closes.astype("int32"),
         is_leaf,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from aiayn_keras.documents.formats.units import Mark, protect
 from aiayn_keras_light.placeable_patterns import PATTERN
 
-MARKERS = ("&", "_", "~")
+_MARKERS = ("&", "_", "~")
 """Those of Qt, Windows and KDE; of GTK; of LibreOffice."""
 
 _SURE = r"(?<![\w&~])[{}](?=[^\W\d_])"
@@ -31,7 +31,7 @@ class Accelerator:
 
     Attributes:
         text: The text without the marker.
-        marker: One of `MARKERS`.
+        marker: `&`, `_` or `~`.
         letter: The letter that it marks.
     """
 
@@ -77,8 +77,8 @@ class Accelerators:
         declared: The marker that the catalogue names, if it does.
     """
 
-    def __init__(self, texts, markers=MARKERS, declared=None):
-        self._markers = (declared,) if declared in MARKERS else markers
+    def __init__(self, texts, markers=_MARKERS, declared=None):
+        self._markers = (declared,) if declared in _MARKERS else markers
         self._used = {declared}
         for text in texts:
             for marker in self._markers:

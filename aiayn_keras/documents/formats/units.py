@@ -138,8 +138,8 @@ _MAX_INDEX = 4
 """Characters of an index or exponent between tags, such as the 2 of `H<sub>2</sub>O`."""
 _BBCODE_NAME = re.compile(r"[a-z]+")
 _TAG_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9:._-]*|\d+)")
-BREAKING_TAGS = frozenset({"br", "hr", "p", "div", "li", "ul", "ol", "tr", "td", "th", "table"})
-VOID_TAGS = frozenset({"img", "input", "wbr", "embed", "source", "track", "area", "col"})
+_BREAKING_TAGS = frozenset({"br", "hr", "p", "div", "li", "ul", "ol", "tr", "td", "th", "table"})
+_VOID_TAGS = frozenset({"img", "input", "wbr", "embed", "source", "track", "area", "col"})
 
 
 def tag_mark(raw):
@@ -148,9 +148,9 @@ def tag_mark(raw):
     name = match[1].lower() if match else ""
     if not name:
         return Mark(raw, Kind.CUT)
-    if name in BREAKING_TAGS:
+    if name in _BREAKING_TAGS:
         return Mark(raw, Kind.BREAK)
-    if name in VOID_TAGS or raw.endswith("/>"):
+    if name in _VOID_TAGS or raw.endswith("/>"):
         return Mark(raw, Kind.WORD)
     return Mark(raw, Kind.CLOSE if raw.startswith("</") else Kind.OPEN, name)
 

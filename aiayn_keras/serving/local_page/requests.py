@@ -7,7 +7,7 @@ import pydantic
 
 from aiayn_keras_light.checks import parse
 
-MAX_REQUEST_BYTES = 1 << 18
+_MAX_REQUEST_BYTES = 1 << 18
 """Maximum size of a request's body; the longest texts are shorter, even as escaped JSON."""
 
 MAX_DOCUMENT_BYTES = 1 << 22
@@ -166,7 +166,7 @@ def read_request(environ, schema):
     Returns:
         An object of that class.
     """
-    body = _read_body(environ, "application/json", MAX_REQUEST_BYTES, "A request")
+    body = _read_body(environ, "application/json", _MAX_REQUEST_BYTES, "A request")
     fields = ", ".join(f"`{name}`" for name in schema.model_fields)
     remedy = f"The fields are {fields}."
     try:

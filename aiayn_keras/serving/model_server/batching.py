@@ -16,7 +16,7 @@ import numpy as np
 
 from aiayn_keras.serving.model_server.refusals import RefusedError, invalid
 
-NO_ROWS = (
+_NO_ROWS = (
     "The request has no rows. With batching, TensorFlow Serving never answers such a request, and "
     "keeps one of its threads for it: send none."
 )
@@ -69,7 +69,7 @@ def check_batchable(inputs, specs, max_batch_size):
     if any(array.ndim != specs[name].shape.rank for name, array in inputs.items()):
         raise invalid(_WRONG_SUM)
     if not num_rows:
-        raise invalid(NO_ROWS)
+        raise invalid(_NO_ROWS)
 
 
 class Batcher:

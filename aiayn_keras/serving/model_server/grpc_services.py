@@ -7,7 +7,7 @@ from aiayn_keras.serving.model_server.refusals import NO_TABLES, RefusedError, i
 
 LOG = logging.getLogger(__name__)
 
-MAX_ELEMENTS = 1 << 24
+_MAX_ELEMENTS = 1 << 24
 """Maximum number of elements of an input; a message of a few bytes can ask for any number."""
 
 _SIGNATURE_DEF = "signature_def"
@@ -206,8 +206,8 @@ def _array(name, tensor):
     import tensorflow as tf
 
     shape = [dim.size for dim in tensor.tensor_shape.dim]
-    if min(shape, default=0) < 0 or math.prod(shape) > MAX_ELEMENTS:
-        raise invalid(f"Input `{name}` may have up to {MAX_ELEMENTS} elements. Received: {shape}.")
+    if min(shape, default=0) < 0 or math.prod(shape) > _MAX_ELEMENTS:
+        raise invalid(f"Input `{name}` may have up to {_MAX_ELEMENTS} elements. Received: {shape}.")
     try:
         return tf.make_ndarray(tensor)
     except (TypeError, ValueError) as error:

@@ -17,7 +17,7 @@ from aiayn_keras.serving.model_server.rest_json import (
 
 LOG = logging.getLogger(__name__)
 
-METRICS_PATH = "/monitoring/prometheus/metrics"
+_METRICS_PATH = "/monitoring/prometheus/metrics"
 MAX_BODY_BYTES = 1 << 26
 """Maximum size of a request, unpacked."""
 
@@ -61,9 +61,9 @@ class RestApplication:
     def _answer(self, method, path, environ):
         """The status, content type and text of an answer."""
         # For TensorFlow Serving a query is a part of the path.
-        if path.partition("?")[0] == METRICS_PATH:
-            if path != METRICS_PATH:
-                return 400, _TEXT, f"Unexpected path: {path}. Should be {METRICS_PATH}"
+        if path.partition("?")[0] == _METRICS_PATH:
+            if path != _METRICS_PATH:
+                return 400, _TEXT, f"Unexpected path: {path}. Should be {_METRICS_PATH}"
             return 200, _TEXT, self._server.metrics_page()
         if not path.lower().startswith("/v1/"):
             return 404, _HTML, _NOT_FOUND

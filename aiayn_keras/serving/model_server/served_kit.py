@@ -29,7 +29,7 @@ MAX_RETRIES = 2
 NUM_LOAD_THREADS = 2
 """Those of a kit's flags for TensorFlow Serving."""
 
-MAX_ERROR = 1_000
+_MAX_ERROR = 1_000
 """Maximum number of characters of a version's error."""
 
 START, LOADING, AVAILABLE, END = "START", "LOADING", "AVAILABLE", "END"
@@ -265,7 +265,7 @@ class ServedKit:
             try:
                 loaded = self._loaded(number, model_path)
             except Exception as error:  # whatever a broken version brings about
-                self._note(entry, LOADING, one_line(str(error), MAX_ERROR) or type(error).__name__)
+                self._note(entry, LOADING, one_line(str(error), _MAX_ERROR) or type(error).__name__)
                 LOG.warning("Version %d cannot be loaded: %s", number, entry.error)
                 continue
             LOG.info("Version %d is available, after %.1f s.", number, time.monotonic() - begin)
