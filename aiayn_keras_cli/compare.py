@@ -16,6 +16,7 @@ from aiayn_keras_cli.options import (
     load_model,
     require_model_folder,
     search_options,
+    with_search_defaults,
 )
 from aiayn_keras_cli.running import KerasCommand, one_line
 from aiayn_keras_cli.streams import check_standard_output
@@ -170,6 +171,7 @@ def _translate_with_kit(version, trust, sources):
 
 
 def _translate_with_model(path, source, options, sources):
+    options = with_search_defaults(path, options)
     model = load_model(path, many_batches=len(sources) > options["batch_size"])
     long_text = "split" if options["constraint"] is None else "error"
     with _progress(path, sources) as bar:

@@ -15,7 +15,11 @@ MAX_TOKENS = 1 << 20
 """Maximum of any length in tokens; a model's positions are usually far fewer."""
 
 SEARCH_OPTIONS = {
-    "num_beams": (4, 1, 1000, "Number of beams."),
+    "num_beams": (
+        *(4, 1, 1000),
+        "Number of beams. The defaults of this and the next options are those of DIR's "
+        "search.json, if it has one.",
+    ),
     "length_penalty": (
         *(0.6, 0, 10),
         "Exponent α of GNMT's length penalty ((5 + length) / 6)^α; 0 for none.",
@@ -134,7 +138,9 @@ def search_options(*left_out):
     def decorate(command):
         @functools.wraps(command)
         def with_constraint(**options):
-            return command(**{**options, "constraint": _read_constraint(options["constraint"])})
+            options["constraint"] = _read_constraint(options["constraint"])
+            folder = options.get("model_folder", options.get("folder"))
+            return command(**(options if folder is None else with_search_defaults(folder, options)))
 
         constraint = click.option(
             "--constraint",
@@ -148,6 +154,27 @@ def search_options(*left_out):
         return decorated
 
     return decorate
+
+
+def with_search_defaults(folder, options):
+    """Returns options with the folder's own numbers of a search where the user gave none.
+
+    Args:
+        folder: Path of a model folder, or of anything else, which has no such numbers.
+        options: Dictionary of options, those of `search_options` among them.
+
+    Raises:
+        ValueError: If the folder's `search.json` is damaged.
+    """
+    from aiayn_keras_light.search_numbers import read_search_defaults
+
+    excluded = () if options["constraint"] is None else options["constraint"].excludes
+    defaults = {
+        name: value
+        for name, value in read_search_defaults(folder).items()
+        if name in options and name not in excluded and not is_given(name)
+    }
+    return {**options, **defaults}
 
 
 def is_given(name):

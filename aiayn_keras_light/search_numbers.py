@@ -1,14 +1,21 @@
 """The numbers that control a search: beams, penalties and limits of length."""
 
 import dataclasses
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from aiayn_keras_light.checks import check_integer, check_number
+from aiayn_keras_light.files import read_bytes
 
 EXTRA_LENGTH = 50
 """Paper 6.1: "the maximum output length during inference to input length + 50"."""
 
+
+SEARCH_FILE = "search.json"
+"""File of a model folder with the search numbers that are its defaults."""
+_MAX_FILE_BYTES = 1 << 12
 
 MAX_TOKENS = 1 << 20
 """Bound on lengths in tokens; a model's positions are usually far fewer."""
@@ -105,3 +112,50 @@ def max_pieces(num_pieces, options):
     if options.max_length is None:
         return num_pieces + options.extra_length
     return num_pieces * 0 + options.max_length
+
+
+def read_search_defaults(folder):
+    """Reads the numbers that a model folder searches with unless others are given.
+
+    Args:
+        folder: Path of the folder.
+
+    Returns:
+        Dictionary of fields of `SearchNumbers`; empty if the folder has no `search.json`.
+
+    Raises:
+        OSError: If the file cannot be read.
+        ValueError: If it is damaged, or a number unknown or out of its bounds, with its path.
+    """
+    path = Path(folder) / SEARCH_FILE
+    try:
+        text = read_bytes(path, _MAX_FILE_BYTES)
+    except FileNotFoundError:
+        return {}
+    try:
+        defaults = json.loads(text)
+        if not isinstance(defaults, dict):
+            raise ValueError(f"It must be an object. Received: {defaults!r:.60}.")
+        return check_search_defaults(defaults)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def check_search_defaults(defaults):
+    """Returns the defaults of a model's searches, checked.
+
+    Args:
+        defaults: Dictionary of fields of `SearchNumbers` except `num_return_sequences`.
+
+    Raises:
+        ValueError: For an unknown name, or as `SearchNumbers`.
+        TypeError: As `SearchNumbers`.
+    """
+    names = {field.name for field in dataclasses.fields(SearchNumbers)} - {"num_return_sequences"}
+    if unknown := set(defaults) - names:
+        raise ValueError(
+            f"A model's search has no default `{min(map(str, unknown)):.60}`. "
+            f"Allowed: {', '.join(sorted(names))}."
+        )
+    numbers = SearchNumbers(**defaults)
+    return {name: getattr(numbers, name) for name in defaults}

@@ -8,6 +8,7 @@ from aiayn_keras.common.hub import download, is_hub_address
 from aiayn_keras.convert.ctranslate2 import convert_ctranslate2
 from aiayn_keras.convert.marian import (
     CONFIG,
+    GENERATION_CONFIG,
     MAX_CONFIG_BYTES,
     TARGET_TABLE,
     VOCABULARY_FILES,
@@ -16,6 +17,7 @@ from aiayn_keras.convert.marian import (
 )
 from aiayn_keras.convert.tensor_files import SHARD_INDEX, shards_of
 from aiayn_keras_light.files import read_bytes
+from aiayn_keras_light.search_numbers import SEARCH_FILE
 
 _ENGINE_WEIGHTS = "model.bin"
 FORMATS = (
@@ -41,11 +43,13 @@ aiayn-keras translate {folder} < sentences.txt
 
 If the original had no SentencePiece model, texts are its tokens with spaces between them.
 
-Other toolkits rank hypotheses by `log-probability / length^α`, most of them with α = 1. A model
-folder does not store settings of the search. To rank as they do, add
-`--length-penalty 1 --length-penalty-offset 0`; in Python it is
-`model.translate(texts, length_penalty=1.0, length_penalty_offset=0)`.
+{search}
 """
+_WITHOUT_SETTINGS = """Other toolkits rank hypotheses by `log-probability / length^α`, most of them
+with α = 1. To rank as they do, add `--length-penalty 1 --length-penalty-offset 0`; in Python it is
+`model.translate(texts, length_penalty=1.0, length_penalty_offset=0)`."""
+_WITH_SETTINGS = """The settings of the original's search are in `search.json`: commands, Python and
+exports use them unless others are given."""
 
 
 def is_foreign(preset):
@@ -85,7 +89,7 @@ def convert(preset, dtype=None):
 def _download(address):
     """Downloads a Marian model, with the shards if it has an index of them."""
     files = [CONFIG, *VOCABULARY_FILES]
-    folder = download(address, files, WEIGHT_FILES, [TARGET_TABLE])
+    folder = download(address, files, WEIGHT_FILES, [TARGET_TABLE, GENERATION_CONFIG])
     if not (folder / WEIGHT_FILES[0]).exists() and (folder / SHARD_INDEX).exists():
         shards = sorted(set(shards_of(folder / SHARD_INDEX).values()))
         folder = download(address, [*files, SHARD_INDEX, *shards])
@@ -126,6 +130,7 @@ def write_model_card(folder, origin, license=None):
     text = CARD.format(
         name=folder.name,
         folder=shlex.quote(folder.name),
+        search=_WITH_SETTINGS if (folder / SEARCH_FILE).exists() else _WITHOUT_SETTINGS,
         origin=origin if "://" in origin else Path(origin).name,
         license="" if license is None else f"license: {json.dumps(license)}\n",
         terms=f"License of the original: {', '.join(names)}.",

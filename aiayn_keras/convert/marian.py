@@ -19,8 +19,10 @@ from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.models.architecture import INTEGERS, check_positions
 from aiayn_keras_light.checks import parse
 from aiayn_keras_light.files import read_bytes
+from aiayn_keras_light.search_numbers import check_search_defaults
 
 CONFIG = "config.json"
+GENERATION_CONFIG = "generation_config.json"
 WEIGHT_FILES = "model.safetensors", SHARD_INDEX, "pytorch_model.bin"
 VOCABULARY_FILES = "source.spm", "target.spm", "vocab.json"
 TARGET_TABLE = "target_vocab.json"
@@ -87,15 +89,22 @@ class _MarianConfig(pydantic.BaseModel):
         return self
 
 
+class _GenerationConfig(pydantic.BaseModel):
+    """The settings of a search that ours has too; the others do not matter."""
+
+    num_beams: int | None = None
+    length_penalty: float | None = None
+    no_repeat_ngram_size: int | None = None
+
+
 def convert_marian(folder, dtype=None):
     """Makes a `TransformerSeq2SeqLM` from a Marian model of Hugging Face.
 
     It gives the same logits, and splits texts into the same wordpieces; see
-    `read_marian_vocabulary` for the differences. Hugging Face's search with
-    `early_stopping="never"` equals ours with `num_beams=4` and, unless `generation_config.json`
-    says otherwise, `length_penalty=1.0, length_penalty_offset=0`; without `"never"` it may stop
-    before a better hypothesis ends. A model does not store such settings, so pass them to
-    `translate`, the commands and the export.
+    `read_marian_vocabulary` for the differences. Its `search_defaults` are those of
+    `generation_config.json`, see `_search_defaults`. With them, Hugging Face's search with
+    `early_stopping="never"` equals ours; without `"never"` it may stop before a better hypothesis
+    ends.
 
     Args:
         folder: Path of a folder with `config.json`, `source.spm`, `target.spm`, `vocab.json`, and
@@ -127,7 +136,7 @@ def convert_marian(folder, dtype=None):
     if tensors.unused():
         name = min(tensors.unused())
         raise ValueError(f"{weights}: `{name:.200}` is not a tensor of the model.")
-    return build_model(
+    model = build_model(
         weights,
         vocabulary.tokenizer,
         len(vocabulary.rows),
@@ -148,6 +157,28 @@ def convert_marian(folder, dtype=None):
         max_sequence_length=config.max_position_embeddings,
         dtype=dtype,
     )
+    model.search_defaults = _search_defaults(folder)
+    return model
+
+
+def _search_defaults(folder):
+    """The settings of a search in a folder of Hugging Face's, as our own `search_defaults`.
+
+    They are in `generation_config.json`, or in the `config.json` of older models. Without a
+    `length_penalty` it is 1, as there; without `num_beams` ours stays, where theirs would be 1.
+
+    Raises:
+        ValueError: If the file is damaged, or a setting is not one of ours.
+    """
+    path = folder / GENERATION_CONFIG
+    if not path.is_file():
+        path = folder / CONFIG
+    settings = parse(_GenerationConfig, read_bytes(path, MAX_CONFIG_BYTES), path, REMEDY)
+    found = {"length_penalty": 1.0, **settings.model_dump(exclude_none=True)}
+    try:
+        return check_search_defaults({**found, "length_penalty_offset": 0})
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def _find_weights(folder):

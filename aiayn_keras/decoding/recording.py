@@ -133,7 +133,7 @@ def options_to_record(beam_counts, length_penalties, search_options):
     Args:
         beam_counts: List of numbers of beams.
         length_penalties: List of exponents α.
-        search_options: Dictionary of the other fields of `SearchOptions`.
+        search_options: Dictionary of further fields of `SearchOptions`.
 
     Raises:
         ValueError: If a list is empty or none, or options are out of range.
@@ -144,7 +144,10 @@ def options_to_record(beam_counts, length_penalties, search_options):
             f"Received: beam_counts={beam_counts}, length_penalties={length_penalties}."
         )
     return [
-        [SearchOptions(num_beams, alpha, **search_options) for alpha in length_penalties]
+        [
+            SearchOptions(**{**search_options, "num_beams": num_beams, "length_penalty": alpha})
+            for alpha in length_penalties
+        ]
         for num_beams in beam_counts
     ]
 

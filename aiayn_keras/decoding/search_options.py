@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from aiayn_keras.decoding.constraints import Constraint, as_constraint
-from aiayn_keras_light.search_numbers import SearchNumbers
+from aiayn_keras_light.search_numbers import SearchNumbers, check_search_defaults
 
 
 @dataclass(frozen=True)
@@ -40,3 +40,21 @@ class SearchOptions(SearchNumbers):
                     f"`{name}` and `constraint` cannot be combined. Received: "
                     f"{name}={getattr(self, name)}, constraint={self.constraint!r:.60}."
                 )
+
+
+def with_defaults(defaults, options):
+    """Makes `SearchOptions` from those that are given, and a model's defaults for the others.
+
+    Args:
+        defaults: Dictionary of a model's own defaults, see `check_search_defaults`.
+        options: Dictionary of fields; None stands for the default.
+
+    Raises:
+        ValueError: As `SearchOptions`, and `check_search_defaults`.
+        TypeError: As `SearchOptions`.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    if given.get("constraint") is not None:  # it decides what can be combined with it
+        excluded = as_constraint(given["constraint"]).excludes
+        defaults = {name: value for name, value in defaults.items() if name not in excluded}
+    return SearchOptions(**{**check_search_defaults(defaults), **given})

@@ -25,6 +25,7 @@ from aiayn_keras.export.preparation import (
 )
 from aiayn_keras.layers.positional_embedding import sinusoidal_encoding
 from aiayn_keras_light.files import check_is_new, new_folder
+from aiayn_keras_light.search_numbers import SearchNumbers
 
 EPSILON = 1e-5
 """Added to the variance there, which is PyTorch's default."""
@@ -226,7 +227,8 @@ def export_hf_marian(model, filepath, license=None):
 
     The model there is the same function, in float32; its README shows how to run it. With its
     `generation_config.json` it gives the translations of
-    `model.translate(texts, num_beams=4, length_penalty=0.0)`. See `_write_marian_tokens` for
+    `model.translate(texts, length_penalty=0.0)`, or those of `model.translate(texts)` if
+    `model.search_defaults` has `length_penalty_offset=0`. See `_write_marian_tokens` for
     the few texts with different tokens, and `_marian_tensors` for `layer_norm_epsilon`.
 
     Args:
@@ -261,7 +263,7 @@ def export_hf_marian(model, filepath, license=None):
     with new_folder(folder) as written:
         save_file(tensors, written / "model.safetensors", metadata={"format": "pt"})
         write_json(written / "config.json", _config(backbone, tokenizer))
-        write_json(written / "generation_config.json", _generation_config(backbone, tokenizer))
+        write_json(written / "generation_config.json", _generation_config(model))
         _write_marian_tokens(written, tokenizer, backbone.max_sequence_length)
         readme = render(
             "hf_marian.md",
@@ -321,15 +323,18 @@ def _config(backbone, tokenizer):
     }
 
 
-def _generation_config(backbone, tokenizer):
-    """The content of `generation_config.json`."""
+def _generation_config(model):
+    """The content of `generation_config.json`: the model's own search, as far as there is one."""
+    backbone, tokenizer = model.backbone, model.preprocessor.tokenizer
+    defaults = model.search_defaults
+    is_theirs = defaults.get("length_penalty_offset") == 0  # Hugging Face has no GNMT penalty
     return {
         **special_ids(tokenizer),
         **_further_ids(tokenizer),
         "bad_words_ids": [[token_id] for token_id in ids_never_written(tokenizer)],
         "max_length": backbone.max_sequence_length,
-        "num_beams": 4,
-        "length_penalty": 0.0,
+        "num_beams": defaults.get("num_beams", SearchNumbers.num_beams),
+        "length_penalty": defaults.get("length_penalty", 0.0) if is_theirs else 0.0,
     }
 
 

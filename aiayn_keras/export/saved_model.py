@@ -208,7 +208,9 @@ def export_saved_model(
     check_packages("tensorflow_text", install="tensorflow-text")
     check_packages("tensorflow_serving", install="tensorflow-serving-api")
     check_tokenizer(model)
-    options = make_serving_options(model.backbone.max_sequence_length, **options)
+    options = make_serving_options(
+        model.backbone.max_sequence_length, model.search_defaults, **options
+    )
     if not (precision is None or (isinstance(precision, str) and precision in _PRECISIONS)):
         raise ValueError(
             f'`precision` must be "float32" or "bfloat16". Received: precision={precision!r}.'

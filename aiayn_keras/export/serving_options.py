@@ -12,7 +12,11 @@ from aiayn_keras.decoding.constraints import CONSTRAINTS
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras_light.checks import parse
 from aiayn_keras_light.files import read_bytes
-from aiayn_keras_light.search_numbers import MAX_TOKENS, number_option
+from aiayn_keras_light.search_numbers import (
+    MAX_TOKENS,
+    check_search_defaults,
+    number_option,
+)
 
 VERSION_FILE = "assets.extra/export.json"
 """Path of the notes in a version's folder."""
@@ -40,11 +44,12 @@ class ServingOptions(SearchOptions):
     documents: bool = False
 
 
-def make_serving_options(max_sequence_length, **options):
+def make_serving_options(max_sequence_length, search_defaults=None, **options):
     """Fills in defaults, and checks the values that the search does not check itself.
 
     Args:
         max_sequence_length: Number of positions of the model.
+        search_defaults: The model's own defaults of the search, see `check_search_defaults`.
         **options: Fields of `ServingOptions`. Without `num_return_sequences` it is `num_beams`;
             without `max_input_length` it is one less than the model's positions, the last of
             which is for the end token.
@@ -58,6 +63,7 @@ def make_serving_options(max_sequence_length, **options):
         TypeError: For an unknown option, or one whose type differs from its default's.
     """
     given = {name: value for name, value in options.items() if value is not None}
+    given = {**check_search_defaults(search_defaults or {}), **given}
     num_beams = given.get("num_beams", SearchOptions.num_beams)
     defaults = {"num_return_sequences": num_beams, "max_input_length": max_sequence_length - 1}
     options = ServingOptions(**{**defaults, **given})

@@ -30,6 +30,7 @@ from aiayn_keras_light.files import (
     check_regular_file,
     read_bytes,
 )
+from aiayn_keras_light.search_numbers import SEARCH_FILE, read_search_defaults
 
 CONFIG = "config.json"
 TASK = "task.json"
@@ -237,7 +238,7 @@ def find_preset(preset, names):
     """
     if not is_hub_address(preset):
         return str(preset)
-    optional = METADATA, *_WITH_PREPROCESSOR, CHECKSUMS
+    optional = METADATA, *_WITH_PREPROCESSOR, CHECKSUMS, SEARCH_FILE
     return str(download(str(preset), names, optional=optional))
 
 
@@ -431,6 +432,7 @@ def load_preset(cls, from_preset, preset, load_weights, **kwargs):
         raise ValueError(f"{preset} cannot be loaded: {reason}") from error
     if model.preprocessor is not None:
         model.preprocessor.check_vocabulary_size(model.backbone.vocabulary_size)
+    model.search_defaults = read_search_defaults(preset)
     return model
 
 

@@ -14,17 +14,13 @@ from aiayn_keras.backend import (
     identity_of,
     in_parallel,
 )
-from aiayn_keras.common.weight_files import (
-    check_number_format,
-    check_weight_file,
-    halve_weight_file,
-)
+from aiayn_keras.common.weight_files import check_weight_file
 from aiayn_keras.decoding.attention_maps import alignments, compute_attention_maps
 from aiayn_keras.decoding.beam_sampler import BeamSampler, generate_tokens, until_end
 from aiayn_keras.decoding.engines import AUTO, ModelEngines
 from aiayn_keras.decoding.recording import options_to_record, record_search
 from aiayn_keras.decoding.scoring import score_texts, token_log_probs
-from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.decoding.search_options import with_defaults
 from aiayn_keras.decoding.translation_search import TranslationSearch
 from aiayn_keras.documents.long_texts import translate_any_length
 from aiayn_keras.documents.translation import translate_by_sentence
@@ -68,6 +64,10 @@ class TransformerSeq2SeqLM(TrainingSteps):
         preprocessor: A `TransformerSeq2SeqLMPreprocessor`, or `None`.
         **kwargs: As in KerasHub: `name`, `trainable`, `dtype` and `compile`.
 
+    Attributes:
+        search_defaults: Dictionary of the fields of `SearchOptions` that `translate` and exports
+            use unless others are given, such as `{"num_beams": 5}`; a model folder keeps it.
+
     Example:
         >>> model = TransformerSeq2SeqLM.from_preset("runs/demo")  # doctest: +SKIP
         >>> model.translate(["half past three"])[0].text  # doctest: +SKIP
@@ -101,6 +101,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
         self._compiled_functions = CompiledFunctions()
         self._engines = ModelEngines()
         self._generated_by = None
+        self.search_defaults = {}
 
         # === Functional Model ===
         inputs = backbone.input
@@ -195,8 +196,8 @@ class TransformerSeq2SeqLM(TrainingSteps):
     def translate(
         self,
         texts,
-        num_beams=SearchOptions.num_beams,
-        length_penalty=SearchOptions.length_penalty,
+        num_beams=None,
+        length_penalty=None,
         *,
         prefixes=None,
         ensemble=(),
@@ -214,8 +215,8 @@ class TransformerSeq2SeqLM(TrainingSteps):
             texts: List of strings, or a single string. Without words it has an empty translation,
                 without letters its own if `copy_without_letters` is set; one that is longer than
                 the tokenizer's `learned_length` is translated sentence by sentence.
-            num_beams: Number of beams W.
-            length_penalty: The exponent α of the GNMT length penalty, 0 for none.
+            num_beams: Number of beams W; None for the model's of `search_defaults`, or else 4.
+            length_penalty: Exponent α of the GNMT length penalty; None for the model's, or 0.6.
             prefixes: Strings that the translations begin with, except those without words.
             ensemble: Other models with the same vocabulary; all probabilities are averaged.
             return_alignments: Whether hypotheses record where the model looked.
@@ -239,7 +240,8 @@ class TransformerSeq2SeqLM(TrainingSteps):
                 `NoTranslationError`, with the texts' `rows`, if nothing satisfies `constraint`.
             TypeError: For an unknown search option, or one that is not a number.
         """
-        options = SearchOptions(num_beams, length_penalty, **search_options)
+        search_options |= {"num_beams": num_beams, "length_penalty": length_penalty}
+        options = with_defaults(self.search_defaults, search_options)
         models = with_ensemble(self, ensemble)
         search, own_find = self.own_search(models, options)
         is_single = isinstance(texts, str)
@@ -366,6 +368,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
             ValueError: For a text without words or too long for the model, no beam count or no
                 exponent, options out of range, or if no translation is found.
         """
+        search_options = {**self.search_defaults, **search_options}
         options = options_to_record(beam_counts, length_penalties, search_options)
         return record_search(
             self.backbone, self._tokenizer, source, options, self._compiled, progress
@@ -453,20 +456,13 @@ class TransformerSeq2SeqLM(TrainingSteps):
             OSError: If there is not enough room; existing files stay.
             ValueError: If `weights` is unknown, a weight too large for it, or a layer was changed.
         """
-        check_number_format(weights)
         if max_shard_size is not None:
             raise ValueError(
                 "The weights of a model folder are one file: `max_shard_size` must be None. "
                 f"Received: max_shard_size={max_shard_size!r}."
             )
-        save = super().save_to_preset
-
-        def save_files(folder):
-            save(folder, max_shard_size=None)
-            if weights == "float16":
-                halve_weight_file(Path(folder) / WEIGHTS)
-
-        write_model_folder(preset_dir, save_files, self, last=TASK)
+        save = functools.partial(super().save_to_preset, max_shard_size=None)
+        write_model_folder(preset_dir, save, self, last=TASK, weights=weights)
 
     def _run_through_graph(self, inputs, operation_fn=lambda layer: layer, call_fn=None):
         """Runs the graph, in `keras.models.clone_model` with copies of its layers.

@@ -231,8 +231,12 @@ def build_translator(model, recipe, tokenizer, initial=None):
     if recipe.training.devices != "one" or recipe.model.lora_rank is not None:
         backbone = _build_backbone(recipe, tokenizer, initial)
     if initial is None:
-        return TransformerSeq2SeqLM(backbone, text_preprocessor(tokenizer, backbone))
-    return TransformerSeq2SeqLM(backbone, initial.model.preprocessor)
+        preprocessor = text_preprocessor(tokenizer, backbone)
+    else:
+        preprocessor = initial.model.preprocessor
+    translator = TransformerSeq2SeqLM(backbone, preprocessor)
+    translator.search_defaults = recipe.evaluation.search_defaults()
+    return translator
 
 
 def copy_weights(model, translator):

@@ -14,7 +14,13 @@ import pytest
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras_light.converted_model import ConvertedModel
 from aiayn_keras_light.model_cache import cache_folder, cache_key, find_entry
-from tests.cli.command import fresh_environment, run, run_in_fresh_process, write_lines
+from tests.cli.command import (
+    assert_one_clear_line,
+    fresh_environment,
+    run,
+    run_in_fresh_process,
+    write_lines,
+)
 from tests.helpers import slow_but
 
 pytest.importorskip("ctranslate2")
@@ -147,6 +153,24 @@ def test_translations_are_those_of_keras(name, quick):
         translate(FOLDER, *SEARCHES[name], input=text),
         translate_with_keras(FOLDER, *SEARCHES[name], input=text),
     )
+
+
+def test_the_search_of_the_folder_is_used_where_none_is_given(folder, source):
+    own = {"num_beams": 2, "length_penalty": 1.0, "length_penalty_offset": 0}
+    (folder / "search.json").write_text(json.dumps(own))
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in own.items()]
+    expected = translate(FOLDER, "--json", "--input", source, *options)
+    assert expected.stdout.count("\n") == len(LINES)
+    for _ in range(2):  # the first run converts the model
+        assert_same(translate(folder, "--json", "--input", source), expected)
+    assert_same(translate_with_keras(folder, "--json", "--input", source), expected)
+    others = ("--num-beams", "3", "--length-penalty", "0", "--length-penalty-offset", "5")
+    plain = translate(folder, "--json", "--input", source, *others)
+    assert_same(plain, translate(FOLDER, "--json", "--input", source, *others))
+    assert plain.stdout != expected.stdout
+    (folder / "search.json").write_text('{"num_beams": "two"}')
+    result = translate(folder, input="water\n")
+    assert_one_clear_line(result, "search.json", "`num_beams` must be", "two")
 
 
 @pytest.mark.parametrize(

@@ -167,6 +167,29 @@ def test_exported_again_it_is_the_same_model(folder, ours, theirs, their_tokeniz
     assert actual == expected
 
 
+def test_the_settings_of_the_search_are_those_of_the_folder(folder, copy):
+    assert convert_marian(folder).search_defaults == _read_settings(folder)
+    change(copy / "generation_config.json", "num_beams", 6)
+    change(copy / "generation_config.json", "length_penalty", 1.5)
+    wanted = {"num_beams": 6, "length_penalty": 1.5, "length_penalty_offset": 0}
+    assert convert_marian(copy).search_defaults == wanted
+    change(copy / "config.json", "num_beams", 3)  # as older models have it
+    (copy / "generation_config.json").unlink()
+    wanted = {"num_beams": 3, "length_penalty": 1.0, "length_penalty_offset": 0}
+    assert convert_marian(copy).search_defaults == wanted
+    change(copy / "config.json", "length_penalty", -1.0)
+    with pytest.raises(ValueError, match=r"config\.json: `length_penalty` must be"):
+        convert_marian(copy)
+
+
+def _read_settings(folder):
+    settings = json.loads((folder / "generation_config.json").read_text())
+    beams = {name: settings[name] for name in ("num_beams",) if settings.get(name) is not None}
+    length_penalty = settings.get("length_penalty")
+    length_penalty = 1.0 if length_penalty is None else length_penalty
+    return {**beams, "length_penalty": length_penalty, "length_penalty_offset": 0}
+
+
 def test_prefixes_are_pieces_of_translations(ours):
     tokenizer = ours.preprocessor.tokenizer.of_targets()
     prefix = next(text for text in TARGETS if tokenizer.unk_token_id not in tokenizer([text])[0])

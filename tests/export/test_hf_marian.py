@@ -94,6 +94,21 @@ def random_model(tokenizer, seed):
     return build
 
 
+def test_settings_of_the_search_are_those_of_the_model(random_model, tmp_path):
+    model = random_model()
+    for place, (defaults, wanted) in enumerate(
+        [
+            ({}, (4, 0.0)),
+            ({"num_beams": 6, "length_penalty": 1.0, "length_penalty_offset": 0}, (6, 1.0)),
+            ({"num_beams": 2, "length_penalty": 0.8}, (2, 0.0)),  # GNMT's, which they do not have
+        ]
+    ):
+        model.search_defaults = defaults
+        folder = export_hf_marian(model, tmp_path / str(place))
+        settings = json.loads((folder / "generation_config.json").read_text())
+        assert (settings["num_beams"], settings["length_penalty"]) == wanted
+
+
 def random_inputs(model):
     """Ids of sources with their mask, some of it padding, and of targets."""
     random = np.random.default_rng(2)

@@ -415,6 +415,16 @@ def test_notes_of_another_form_are_refused_by_their_field(tmp_path, note_version
         read_notes(path)
 
 
+def test_a_kit_searches_as_the_model_does_unless_told_otherwise():
+    defaults = {"num_beams": 6, "length_penalty": 1.0, "length_penalty_offset": 0}
+    options = make_serving_options(8, defaults)
+    assert {name: getattr(options, name) for name in defaults} == defaults
+    assert options.num_return_sequences == 6
+    options = make_serving_options(8, defaults, num_beams=2, length_penalty=0.0)
+    assert (options.num_beams, options.num_return_sequences) == (2, 2)
+    assert (options.length_penalty, options.length_penalty_offset) == (0.0, 0)
+
+
 def test_notes_hold_the_largest_automaton():
     most, share = MAX_NUMBER, 1 << 10
     numbers = range(most - MAX_TRANSITIONS // share + 1, most)

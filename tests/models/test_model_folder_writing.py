@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from aiayn_keras.decoding.search_options import with_defaults
 from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,
@@ -76,3 +77,50 @@ def test_a_model_of_ones_own_class_is_saved_with_it(own_model_cls, tmp_path):
     assert again.backbone.activation is half_relu
     for old, new in zip(model.get_weights(), again.get_weights(), strict=True):
         np.testing.assert_array_equal(old, new)
+
+
+TEXTS = ["one hundred", "two", "seven thousand and one"]
+
+
+def test_a_folder_keeps_the_defaults_of_the_search(tmp_path):
+    model, defaults = build(), {"num_beams": 2, "length_penalty": 1.0, "length_penalty_offset": 0}
+    model.search_defaults = defaults
+    model.save_to_preset(tmp_path)
+    again = TransformerSeq2SeqLM.from_preset(str(tmp_path))
+    assert again.search_defaults == defaults
+    found = again.translate(TEXTS, engine="keras")
+    again.search_defaults = {}
+    assert found == again.translate(TEXTS, engine="keras", **defaults)
+    assert found != again.translate(TEXTS, engine="keras")
+    again.save_to_preset(tmp_path)  # what is no longer so is not left there
+    assert not (tmp_path / "search.json").exists()
+    assert TransformerSeq2SeqLM.from_preset(str(tmp_path)).search_defaults == {}
+
+
+def test_what_is_given_replaces_the_defaults():
+    model = build()
+    plain = model.translate(TEXTS, 3, 0.0, engine="keras", num_return_sequences=2)
+    model.search_defaults = {"num_beams": 1, "length_penalty": 2.0, "min_length": 4}
+    found = model.translate(TEXTS, 3, 0.0, engine="keras", num_return_sequences=2, min_length=1)
+    assert found == plain
+    with pytest.raises(ValueError, match=r"num_return_sequences=2, num_beams=1"):
+        model.translate(TEXTS, num_return_sequences=2)
+
+
+@pytest.mark.parametrize(
+    ("defaults", "message"),
+    [({"beams": 2}, "no default `beams`"), ({"num_beams": 0}, "`num_beams` must be")],
+)
+def test_wrong_defaults_are_refused(defaults, message, tmp_path):
+    model = build()
+    model.search_defaults = defaults
+    with pytest.raises(ValueError, match=message):
+        model.translate(TEXTS)
+    with pytest.raises(ValueError, match=message):
+        model.save_to_preset(tmp_path)
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_constraint_does_without_the_defaults_that_it_excludes():
+    options = with_defaults({"num_beams": 2, "no_repeat_ngram_size": 3}, {"constraint": "brackets"})
+    assert (options.num_beams, options.no_repeat_ngram_size) == (2, 0)

@@ -127,6 +127,13 @@ def test_a_recipe_builds_the_preset_it_names():
     }
 
 
+def test_a_trained_model_searches_as_its_evaluation_does():
+    settings = ["num_beams=5", "length_penalty_offset=0", "max_length=9", "min_length=2"]
+    section = load_recipe("demo", [f"evaluation.{each}" for each in settings]).evaluation
+    assert section.search_defaults() == {"num_beams": 5, "length_penalty_offset": 0}
+    assert load_recipe("demo").evaluation.search_defaults() == {}
+
+
 def test_searches_are_those_of_translate_unless_the_recipe_says_otherwise():
     assert EvaluationSection().search_options() == SearchOptions()
     section = load_recipe("demo", ["evaluation.no_repeat_ngram_size=3"]).evaluation
