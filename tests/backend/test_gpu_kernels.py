@@ -116,6 +116,19 @@ def takes_type(kernel, name, dtype):
     return all(dtype in dtypes for dtypes in allowed)
 
 
+def results_on_host(nodes):
+    """Nodes whose GPU kernels write all their results into the host's memory."""
+    from tensorflow.python.framework import op_def_registry
+
+    def is_one(node):
+        kernels = [kernel for kernel in gpu_kernels(node.op) if takes(kernel, node)]
+        results = {result.name for result in op_def_registry.get(node.op).output_arg}
+        on_host = [results <= set(kernel.host_memory_arg) for kernel in kernels]
+        return bool(results and kernels) and all(on_host)
+
+    return [node for node in nodes if is_one(node)]
+
+
 def build_model(dtype="float32"):
     backbone = TransformerBackbone(V, 1, H, D, 20, max_sequence_length=16, dtype=dtype)
     return TransformerSeq2SeqLM(backbone)
@@ -172,6 +185,21 @@ def test_a_search_runs_on_a_gpu(name, options):
     nodes = operations(search_graph(build_model(), SearchOptions(max_length=8, **options), name))
     assert "MatMul" in {node.op for node in nodes}
     assert without_gpu_kernel(nodes) <= MESSAGES
+
+
+def test_of_the_gpu_kernels_only_those_for_integers_compute_on_the_host():
+    import tensorflow as tf
+
+    graph = search_graph(build_model(), SearchOptions(max_length=8))
+    dtypes = {
+        (node.op, dtype)
+        for node in results_on_host(operations(graph))
+        for attribute in node.attr.values()
+        for dtype in types_of(attribute)
+    }
+    assert ("FloorDiv", tf.int32.as_datatype_enum) in dtypes  # token ids from places among all
+    of_floats = {op for op, dtype in dtypes if tf.as_dtype(dtype).is_floating}
+    assert of_floats == {"Shape"}
 
 
 @pytest.fixture(scope="module")
