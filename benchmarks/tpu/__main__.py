@@ -7,6 +7,7 @@ environment with it. Run with its Python, from the repository's root:
     python -m benchmarks.tpu train --preset big --topology v5e:4x4 --model-parallel 4 \
         --output runs/tpu
     python -m benchmarks.tpu search --preset base --topology v5e:1x1 --output runs/tpu
+    python -m benchmarks.tpu memory --output runs/tpu
     python -m benchmarks.tpu report runs/tpu
 
 An option given several times makes a configuration for each value. A
@@ -31,6 +32,7 @@ from tqdm import tqdm
 
 from benchmarks.report import machine
 from benchmarks.tpu.chips import read_topology
+from benchmarks.tpu.memory_plan import memory_table, plan_memory
 from benchmarks.tpu.programs import Configuration, virtual_devices
 from benchmarks.tpu.projection import largest_rows, project
 from benchmarks.tpu.report import NOTICE, search_table, training_table
@@ -150,6 +152,33 @@ def search(batches, source, target, presets, topologies, keep_text, output, **op
     ]
     records = _project_all(configurations, output, keep_text)
     click.echo(f"{machine()}\n\n{search_table(records)}\n\n{NOTICE}")
+
+
+@main.command()
+@click.option("--preset", "presets", multiple=True, default=["base", "big"], show_default=True)
+@click.option("--precision", "precisions", multiple=True, show_default=True,
+              default=["mixed_bfloat16", "float32"])  # fmt: skip
+@click.option("--memory", "sizes", type=click.IntRange(min=1), multiple=True, show_default=True,
+              default=[16, 24, 40, 80], help="Memory of a GPU in GB.")  # fmt: skip
+@click.option("--share", type=click.FloatRange(min=0, max=1, min_open=True), default=0.75,
+              show_default=True, help="Share of it that JAX takes.")  # fmt: skip
+@click.option("--tokens", type=click.IntRange(min=1), default=6144, show_default=True,
+              help="Positions on each side of the smaller batch compiled.")  # fmt: skip
+@click.option("--row", type=click.IntRange(min=8), default=256, show_default=True,
+              help="Positions of a packed row.")  # fmt: skip
+@click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder of results.")
+def memory(presets, precisions, sizes, share, tokens, row, output):
+    """Find the largest batches for one GPU.
+
+    The step is compiled for an H100 with two batches, of --tokens and of twice as many, and the
+    peak of its memory taken for a straight line.
+    """
+    if tokens % row:
+        raise click.UsageError(f"--tokens must be a multiple of --row, which is {row}.")
+    os.environ.update(ENVIRONMENT)
+    with tqdm(list(itertools.product(presets, precisions)), desc="planned", disable=None) as bar:
+        plans = [plan_memory(*each, row, tokens // row, output) for each in bar]
+    click.echo(f"{machine()}\n\n{memory_table(plans, sizes, share)}")
 
 
 @main.command()

@@ -77,6 +77,16 @@ def test_translations_and_scores_are_those_of_our_search(model, name):
             assert_close(one.alignment, other.alignment, atol=1e-4)
 
 
+def test_several_translations_of_single_words_are_those_of_our_search(model):
+    words = ["Help", "Lost", "table", "city"]  # with many short translations, and a long one
+    ours, theirs = (
+        model.translate(words, engine=engine, num_return_sequences=4)
+        for engine in ("keras", "ctranslate2")
+    )
+    for one, other in zip(ours, theirs, strict=True):
+        assert [each.text for each in one.hypotheses] == [each.text for each in other.hypotheses]
+
+
 def test_int8_translates_nearly_the_same(model):
     ours = model.translate(SENTENCES)
     rounded = model.translate(SENTENCES, engine="ctranslate2-int8")
