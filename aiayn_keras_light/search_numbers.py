@@ -141,6 +141,19 @@ def read_search_defaults(folder):
         raise ValueError(f"{path}: {error}") from error
 
 
+def search_defaults_of(numbers):
+    """Returns the `SearchNumbers` of an evaluation that differ from ours, for the trained model.
+
+    `min_length` and `max_length` are not among them: they may be there to evaluate sooner.
+    """
+    return {
+        field.name: getattr(numbers, field.name)
+        for field in dataclasses.fields(SearchNumbers)
+        if field.name not in ("min_length", "max_length", "num_return_sequences")
+        and getattr(numbers, field.name) != field.default
+    }
+
+
 def check_search_defaults(defaults):
     """Returns the defaults of a model's searches, checked.
 

@@ -27,6 +27,7 @@ from aiayn_keras.training.adapters import (
 )
 from aiayn_keras.training.recipe import RecipeError, check_division
 from aiayn_keras_light.files import digest_of_file, read_bytes
+from aiayn_keras_light.search_numbers import search_defaults_of
 
 _CONFIG = "config.json"
 
@@ -235,7 +236,7 @@ def build_translator(model, recipe, tokenizer, initial=None):
     else:
         preprocessor = initial.model.preprocessor
     translator = TransformerSeq2SeqLM(backbone, preprocessor)
-    translator.search_defaults = recipe.evaluation.search_defaults()
+    translator.search_defaults = search_defaults_of(recipe.evaluation.search_options())
     return translator
 
 

@@ -27,7 +27,6 @@ from aiayn_keras.models.text_normalization import NORMALIZATIONS
 from aiayn_keras.optimization import paper_adam
 from aiayn_keras.parsing.trees import TREE_LEAVES
 from aiayn_keras.training.translation_scores import check_bleu_tokenizer
-from aiayn_keras_light.search_numbers import SearchNumbers
 
 MONITORS = ("loss", "bleu", "chrf")
 """Figures that compare checkpoints, besides functions of the user's own."""
@@ -365,19 +364,6 @@ class _EvaluationBase(Section):
     def search_options(self):
         """Makes the `SearchOptions`, which refuse options that conflict."""
         return SearchOptions(**self.model_dump(exclude={"bleu_tokenizer", "lowercase"}))
-
-    def search_defaults(self):
-        """Returns the numbers that differ from ours, as the trained model's `search_defaults`.
-
-        `min_length` and `max_length` are not among them: they may be there to evaluate sooner.
-        """
-        options = self.search_options()
-        return {
-            field.name: getattr(options, field.name)
-            for field in dataclasses.fields(SearchNumbers)
-            if field.name not in ("min_length", "max_length")
-            and getattr(options, field.name) != field.default
-        }
 
     @pydantic.model_validator(mode="after")
     def _searchable(self):

@@ -11,6 +11,7 @@ from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
 from aiayn_keras.models.architecture import depths_of
 from aiayn_keras.training import Recipe, RecipeError, load_recipe, recipe_names
 from aiayn_keras.training.recipe_sections import EvaluationSection
+from aiayn_keras_light.search_numbers import search_defaults_of
 from tests.data.text_bytes import write
 
 SMALL = ("model.num_layers=1", "model.hidden_dim=8", "model.intermediate_dim=8")
@@ -130,8 +131,9 @@ def test_a_recipe_builds_the_preset_it_names():
 def test_a_trained_model_searches_as_its_evaluation_does():
     settings = ["num_beams=5", "length_penalty_offset=0", "max_length=9", "min_length=2"]
     section = load_recipe("demo", [f"evaluation.{each}" for each in settings]).evaluation
-    assert section.search_defaults() == {"num_beams": 5, "length_penalty_offset": 0}
-    assert load_recipe("demo").evaluation.search_defaults() == {}
+    defaults = search_defaults_of(section.search_options())
+    assert defaults == {"num_beams": 5, "length_penalty_offset": 0}
+    assert search_defaults_of(load_recipe("demo").evaluation.search_options()) == {}
 
 
 def test_searches_are_those_of_translate_unless_the_recipe_says_otherwise():
