@@ -91,7 +91,7 @@ def convert_fairseq(checkpoint, source_dictionary, target_dictionary=None, dtype
         ValueError: If a file is damaged, or describes a model that ours cannot be; with the file
             and the setting or tensor.
     """
-    settings, arrays = read_checkpoint(checkpoint)
+    settings, arrays = read_fairseq_checkpoint(checkpoint)
     arrays = TrackedArrays(checkpoint, arrays)
     matrices = _read_matrices(arrays, settings)
     paths = Path(source_dictionary), Path(target_dictionary or source_dictionary)
@@ -189,7 +189,7 @@ class Settings(pydantic.BaseModel):
         return self
 
 
-def read_checkpoint(path):
+def read_fairseq_checkpoint(path):
     """Reads `args` or `cfg` and `model` of a checkpoint.
 
     Args:

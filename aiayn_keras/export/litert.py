@@ -11,7 +11,7 @@ from aiayn_keras.export.preparation import (
     check_packages,
     check_tokenizer,
     check_weights,
-    is_quantized,
+    has_quantized_weights,
     render,
 )
 from aiayn_keras.export.saved_model import read_arguments, run_in_tensorflow
@@ -253,7 +253,7 @@ def _check_model(model, weights):
     if weights not in WEIGHTS:
         raise ValueError(f"`weights` must be one of {', '.join(WEIGHTS)}. Received: {weights!r}.")
     check_tokenizer(model)
-    if is_quantized(model):
+    if has_quantized_weights(model):
         raise ValueError(
             "LiteRT does not have the operations of a model that Keras has quantized. Export the "
             'model from before its quantization, with `weights="int8"`.'

@@ -29,7 +29,7 @@ def check_packages(*modules, install=_INTEROP):
             )
 
 
-def is_quantized(model):
+def has_quantized_weights(model):
     """True if Keras has quantized layers of a model."""
     return are_quantized(model.backbone._flatten_layers())
 

@@ -19,7 +19,7 @@ from aiayn_keras.export.preparation import (
     check_packages,
     check_tokenizer,
     check_weights,
-    is_quantized,
+    has_quantized_weights,
 )
 from aiayn_keras.export.served_translator import build_served_translator
 from aiayn_keras.export.served_weights import HalfPrecisionWeights, WholeWeights
@@ -215,7 +215,7 @@ def export_saved_model(
         raise ValueError(
             f'`precision` must be "float32" or "bfloat16". Received: precision={precision!r}.'
         )
-    if precision is not None and is_quantized(model):
+    if precision is not None and has_quantized_weights(model):
         raise ValueError(
             "`precision` must be left out for a quantized model, which keeps its own numbers. "
             f"Received: precision={precision!r}."

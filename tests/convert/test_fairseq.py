@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.convert import convert_fairseq
-from aiayn_keras.convert.fairseq import read_checkpoint, read_dictionary
+from aiayn_keras.convert.fairseq import read_dictionary, read_fairseq_checkpoint
 from aiayn_keras.models import TransformerTokenizer
 from tests.helpers import assert_close, slow_but
 
@@ -97,7 +97,7 @@ def test_neither_fairseq_nor_torch_is_imported_for_an_archive(tmp_path, monkeypa
     *_, arguments = write(tmp_path, {}, is_new=False)
     for name in ("torch", "fairseq", "argparse"):
         monkeypatch.setitem(sys.modules, name, None)  # an import of it fails
-    assert read_checkpoint(arguments[0])[0].encoder_attention_heads == fairseq.H
+    assert read_fairseq_checkpoint(arguments[0])[0].encoder_attention_heads == fairseq.H
 
 
 @pytest.mark.parametrize(

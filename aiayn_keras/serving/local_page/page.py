@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from aiayn_keras.serving.local_page import requests
 from aiayn_keras.serving.local_page.page_files import page_files
-from aiayn_keras.serving.local_page.requests import RefusedError
+from aiayn_keras.serving.local_page.requests import BadRequestError
 from aiayn_keras.serving.local_page.server import BusyError, GoneError, Turns
 
 LOG = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class Application:
         try:
             requests.check_sender(environ, self._port)
             return self._handler(environ)(environ)
-        except RefusedError as error:
+        except BadRequestError as error:
             return _problem(error.status, str(error), *error.headers)
         except ValueError as error:
             return _problem("422 Unprocessable Content", str(error))
@@ -98,10 +98,10 @@ class Application:
         path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
         allowed = [known for known, route in self._routes if route == path]
         if not allowed:
-            raise RefusedError("404 Not Found", "This page does not exist.")
+            raise BadRequestError("404 Not Found", "This page does not exist.")
         if method not in allowed:
             allow = ("Allow", ", ".join(allowed))
-            raise RefusedError("405 Method Not Allowed", f"Use {allow[1]}.", allow)
+            raise BadRequestError("405 Method Not Allowed", f"Use {allow[1]}.", allow)
         return self._routes[method, path]
 
     def _show(self, environ):

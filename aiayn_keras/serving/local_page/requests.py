@@ -29,7 +29,7 @@ MAX_HYPOTHESES = 10
 _MAX_NAME = 255
 
 
-class RefusedError(Exception):
+class BadRequestError(Exception):
     """A request that is answered with a status and one sentence.
 
     Args:
@@ -150,10 +150,12 @@ def check_sender(environ, port):
     if port == 80:
         hosts |= {"127.0.0.1", "localhost"}
     if environ.get("HTTP_HOST", "").lower() not in hosts:
-        raise RefusedError("403 Forbidden", f"This server only answers to http://127.0.0.1:{port}.")
+        raise BadRequestError(
+            "403 Forbidden", f"This server only answers to http://127.0.0.1:{port}."
+        )
     origin = environ.get("HTTP_ORIGIN")
     if origin is not None and origin.lower() not in {f"http://{host}" for host in hosts}:
-        raise RefusedError("403 Forbidden", "Pages of other sites may not use this server.")
+        raise BadRequestError("403 Forbidden", "Pages of other sites may not use this server.")
 
 
 def read_request(environ, schema):
@@ -172,7 +174,7 @@ def read_request(environ, schema):
     try:
         return parse(schema, body, "the request", remedy)
     except ValueError as error:
-        raise RefusedError("400 Bad Request", str(error)) from error
+        raise BadRequestError("400 Bad Request", str(error)) from error
 
 
 def read_document(environ):
@@ -186,7 +188,7 @@ def read_document(environ):
     """
     (name,) = urllib.parse.parse_qs(environ["QUERY_STRING"]).get("name") or ("",)
     if not name or not name.isprintable() or len(name) > _MAX_NAME:
-        raise RefusedError(
+        raise BadRequestError(
             "400 Bad Request",
             f"Name the file in `name`, with 1 to {_MAX_NAME} printable characters. "
             f"Received: {name[:_MAX_NAME]!r}.",
@@ -199,10 +201,10 @@ def _read_body(environ, content_type, maximum, subject):
     received = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
     if received != content_type:
         kind = "JSON" if content_type == "application/json" else "the file"
-        raise RefusedError("415 Unsupported Media Type", f"Send {kind}, as {content_type}.")
+        raise BadRequestError("415 Unsupported Media Type", f"Send {kind}, as {content_type}.")
     length = int(environ.get("CONTENT_LENGTH") or 0)
     if length > maximum:
-        raise RefusedError(
+        raise BadRequestError(
             "413 Content Too Large",
             f"{subject} may have at most {maximum:,} bytes. Received: {length:,} bytes.",
         )
@@ -212,7 +214,7 @@ def _read_body(environ, content_type, maximum, subject):
 def check_length(text, maximum):
     """Refuses a text that has too many characters."""
     if len(text) > maximum:
-        raise RefusedError(
+        raise BadRequestError(
             "413 Content Too Large",
             f"The text has {len(text):,} characters; this page takes at most {maximum:,} at once.",
         )
