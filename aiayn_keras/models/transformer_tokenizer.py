@@ -23,6 +23,7 @@ from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.vocabulary_changes import add_byte_pieces, split_digits
 from aiayn_keras_light.checks import check_integer
 from aiayn_keras_light.files import read_bytes
+from aiayn_keras_light.piece_processor import PieceProcessor, without_zeros
 from aiayn_keras_light.piece_tokenizer import SPECIAL_PIECES, PieceTokenizer
 from aiayn_keras_light.text_files import stream_lines
 
@@ -137,6 +138,17 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         """Sets what KerasHub calls in a graph, where it made a tokenizer outside any graph."""
         self._sentence_piece = GraphTokenizer(
             proto, out_type=self.compute_dtype, add_bos=self.add_bos, add_eos=self.add_eos
+        )
+
+    def _set_proto_spm(self, proto):
+        """Sets what KerasHub calls outside graphs."""
+        super()._set_proto_spm(proto)
+        self._sentence_piece_spm = PieceProcessor(
+            model_proto=proto,
+            out_type=str if self.compute_dtype == "string" else int,
+            add_bos=self.add_bos,
+            add_eos=self.add_eos,
+            alpha=1.0,
         )
 
     def set_proto(self, proto):
@@ -410,9 +422,9 @@ def _sentences(texts):
         texts = [Path(texts)]
     for number, text in enumerate(texts):
         if isinstance(text, Path):
-            yield from stream_lines(text)
+            yield from map(without_zeros, stream_lines(text))
         elif isinstance(text, (str, bytes)):
-            yield text
+            yield without_zeros(text)  # SentencePiece would leave out the whole text
         else:
             raise ValueError(f"Texts must be strings. Received: text {number} is {text!r:.60}.")
 
