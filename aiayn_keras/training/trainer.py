@@ -40,6 +40,7 @@ from aiayn_keras.training.resume import (
     check_recipe,
     digest_inputs,
     read_tokenizer,
+    with_begun_normalization,
 )
 from aiayn_keras.training.run_folder import (
     DomainFigures,
@@ -170,6 +171,7 @@ def _prepare(recipe, folder, devices):
     Returns:
         The `TrainingRun`, and how the training in the folder was `_Before`, if there is one.
     """
+    recipe = with_begun_normalization(folder, recipe)
     changed = check_recipe(folder, recipe)  # under the lock: no other process can write one now
     own_callbacks = _make_callbacks(recipe.training)
     load_monitor(recipe.training)
