@@ -90,6 +90,7 @@ class TrainingResult:
         samples: The first test sentences, each a tuple of source, translation and reference.
         delivery: The `Delivery`: which weights were chosen, and among which candidates.
         domains: After a fine-tuning, `DomainFigures` of the test text, and of that of `corpus.mix`.
+        engine: Name of the engine that translated the test sentences, such as `"keras"`.
     """
 
     model: TransformerSeq2SeqLM
@@ -98,6 +99,7 @@ class TrainingResult:
     samples: tuple[tuple[str, str, str], ...]
     delivery: Delivery
     domains: tuple[DomainFigures, ...] = ()
+    engine: str | None = None
 
 
 def train(recipe, output):
@@ -159,6 +161,7 @@ def _train(recipe, folder, devices):
         tuple(samples),
         delivery,
         compare_with_initial(run, scores),
+        scores.engine,
     )
     if devices.is_first:
         _write_model(run, result)
@@ -335,6 +338,7 @@ def _write_model(run, result):
         chrf=result.chrf.score,
         chrf_signature=result.chrf.signature,
         domains=list(result.domains) or None,
+        engine=result.engine,
     )
     evaluation.write(run.folder.evaluation)
 
