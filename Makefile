@@ -47,7 +47,8 @@ EVERYTHING_ON_A_BACKEND := tests/backend tests/layers tests/optimization tests/m
 	$(addprefix tests/training/test_,$(addsuffix .py,accumulation averaging damaged_runs fitting kills many_devices packing \
 	resume trainer two_processes))
 # Programs of proof that take minutes each; `tests/claims/__init__.py` says what they claim.
-CLAIMS := kills runs folders arguments data_kinds inputs servers documents names sets time
+CLAIMS := kills runs folders arguments data_kinds inputs servers documents names sets time engine_equality
+CLAIM_SENTENCES := build/claim_sentences.txt
 
 BIN := $(VENV)/bin
 # $(INSTALL) ENVIRONMENT WHAT: uv takes a fifth of pip's time. It does not read pip's configuration, so where it fails
@@ -135,6 +136,14 @@ test-all: $(INSTALLED_BACKENDS) ## The check of a release, hours: every test on 
 	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(ALL) $(EVERYTHING_ON_A_BACKEND)
 	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(ALL) $(EVERYTHING_ON_A_BACKEND) $(CONVERTERS)
 	set -e; for claim in $(CLAIMS); do KERAS_BACKEND=tensorflow $(BIN)/python -m tests.claims.$$claim; done
+	KERAS_BACKEND=tensorflow $(BIN)/python -m tests.claims.kit_ops --check
+	KERAS_BACKEND=tensorflow $(BIN)/python -m tests.claims.token_ids saved_models/tatoeba_en_es_keras
+	mkdir -p $(dir $(CLAIM_SENTENCES))
+	$(BIN)/python -c 'from aiayn_keras.data import load_corpus as load; print(*load("demo").test.sources, sep="\n")' > $(CLAIM_SENTENCES)
+	set -e; for part in fuzz invariance soak; do \
+		$(BIN)/python -m tests.claims.hardening $$part saved_models/demo_en_de/1 --source $(CLAIM_SENTENCES); done
+	KERAS_BACKEND=tensorflow $(BIN)/python -m tests.claims.served_texts saved_models/tatoeba_en_es_keras \
+		saved_models/tatoeba_en_es/1 --source $(CLAIM_SENTENCES)
 	$(MAKE) test-without-tensorflow test-lowest mutants lint tutorials book
 
 test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed

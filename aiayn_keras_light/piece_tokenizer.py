@@ -29,9 +29,9 @@ class PieceTokenizer:
     """
 
     def __init__(self, proto, target_proto=None, source_end=True, copy_without_letters=False):
-        import sentencepiece
+        from aiayn_keras_light.piece_processor import PieceProcessor
 
-        self._pieces = sentencepiece.SentencePieceProcessor(model_proto=proto)
+        self._pieces = PieceProcessor(model_proto=proto)
         self.source_end, self.copy_without_letters = source_end, copy_without_letters
         ids = [self._pieces.piece_to_id(piece) for piece in SPECIAL_PIECES.values()]
         self.pad_token_id, self.unk_token_id, self.start_token_id, self.end_token_id = ids

@@ -52,8 +52,6 @@ def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf, is_cut=Fa
         TextTooLongError: For a text with too many tokens, unless `is_cut`.
     """
     texts = check_texts(argument, texts)
-    # No rule of a SentencePiece model can name this character, which no text needs.
-    texts = [text.replace("\0", "") for text in texts]
     sequences = [[*ids, *tokenizer.source_ids] for ids in tokenizer(texts)]
     for i, sequence in enumerate(sequences):
         if len(sequence) > max_sequence_length and is_cut:

@@ -175,7 +175,7 @@ def translate_in_batches(
         if len(source) == tokenizer.source_end:
             known = ""
         elif _is_copied(text, tokenizer, options) and not (prefixes and prefixes[i]):
-            known = str(text).replace("\0", "")  # as `tokenize`
+            known = str(text).replace("\0", "")  # as the tokenizer
         if known is None:
             with_words.append(i)
         hypothesis = Hypothesis(known or "", 0.0, 0.0, ())

@@ -17,4 +17,5 @@ def number_words(num_pairs, seed):
 
 
 def train_tokenizer():
-    return TransformerTokenizer.train([text for pair in number_words(500, 1) for text in pair], 96)
+    texts = [text for pair in number_words(500, 1) for text in pair]
+    return TransformerTokenizer.train(texts, 96, normalization="nmt_nfkc")

@@ -10,6 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
+import tests.claims
+
 ROOT = Path(__file__).parents[1]
 COMMAND = re.compile(r"python -m ((?:benchmarks|experiments|tests)(?:\.\w+)+)((?:[^`|\n\\]|\\\n)*)")
 
@@ -52,3 +54,17 @@ def test_commands_are_found():
     modules = {module for module, _ in printed_commands()}
     assert {"benchmarks.speed.decode", "tests.claims.kills"} <= modules
     assert ("tests.claims.kills", "--updates 100") in printed_commands()
+
+
+def test_the_tests_of_claims_exist():
+    named = re.findall(r"`(tests/\S+\.py)`", tests.claims.__doc__)
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+def test_the_release_check_runs_the_claims():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    listed = re.findall(r"^- `python -m tests\.claims\.(\w+)`", tests.claims.__doc__, re.MULTILINE)
+    (loop,) = re.findall(r"^CLAIMS := (.*)$", makefile, re.MULTILINE)
+    run = {*loop.split(), *re.findall(r"-m tests\.claims\.(\w+)", makefile)}
+    assert set(listed) - run == {"book", "play_page"}

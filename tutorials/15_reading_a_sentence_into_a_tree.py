@@ -236,6 +236,7 @@ pieces = {token for tree in trees for token in (*tree.words(), *write_line(tree)
 tokenizer = ak.TransformerTokenizer.train(
     [" ".join(tree.words()) for tree in train[:3000]],
     vocabulary_size=4 + len(pieces),
+    normalization="nmt_nfkc",
     whole_words=sorted(pieces),
 )
 line = linearize(example, "tags")

@@ -91,7 +91,7 @@ print("threads of one operation:", tf.config.threading.get_intra_op_parallelism_
 def prepare(corpus, vocabulary_size, max_shapes=6):
     """Tokenizer, and batches of the training and of the validation text."""
     text = corpus.train.sources + corpus.train.targets
-    tokenizer = ak.TransformerTokenizer.train(text, vocabulary_size=vocabulary_size)
+    tokenizer = ak.TransformerTokenizer.train(text, vocabulary_size, normalization="nmt_nfkc")
     batches = []
     for part, shuffle in ((corpus.train, True), (corpus.validation, False)):
         pairs = TokenPairs(tokenizer(list(part.sources)), tokenizer(list(part.targets)))

@@ -26,7 +26,11 @@ from aiayn_keras.backend.devices import (
     open_devices,
 )
 from aiayn_keras.backend.forking import begin_computing, note_model
-from aiayn_keras.backend.graph_tokenizer import GraphTokenizer, check_utf8
+from aiayn_keras.backend.graph_tokenizer import (
+    GraphTokenizer,
+    check_utf8,
+    without_zeros_in_graph,
+)
 from aiayn_keras.backend.kernels import (
     append_keys,
     append_position,
@@ -102,4 +106,5 @@ __all__ = [
     "use_one_core_per_batch",
     "while_loop",
     "with_free_shapes",
+    "without_zeros_in_graph",
 ]

@@ -28,6 +28,13 @@ def check_utf8(texts):
         return tf.identity(texts)
 
 
+def without_zeros_in_graph(texts):
+    """Removes U+0000 from a string tensor, as `PieceProcessor` does."""
+    import tensorflow as tf
+
+    return tf.strings.regex_replace(texts, r"\x00", "")
+
+
 class GraphTokenizer:
     """TensorFlow Text's tokenizer, made anew in each graph that calls it, such as `tf.data`'s.
 
@@ -45,7 +52,7 @@ class GraphTokenizer:
 
     def tokenize(self, texts):
         """Splits texts, see `tensorflow_text.SentencepieceTokenizer.tokenize`."""
-        return self._make().tokenize(texts)
+        return self._make().tokenize(without_zeros_in_graph(texts))
 
     def detokenize(self, token_ids):
         """Joins pieces, see `tensorflow_text.SentencepieceTokenizer.detokenize`."""

@@ -54,7 +54,7 @@ def write_shard(pairs: Iterable, processors, dtype, records_path, lengths_path) 
 
     Args:
         pairs: Iterable of tuples of source and target sentence.
-        processors: A `sentencepiece.SentencePieceProcessor` for each side.
+        processors: A `PieceProcessor` for each side.
         dtype: NumPy name of the type of the ids.
         records_path: ArrayRecord file to write, with one record per pair: the source ids followed
             by the target ids.

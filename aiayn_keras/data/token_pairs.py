@@ -11,6 +11,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import sentencepiece
 
+from aiayn_keras_light.piece_processor import PieceProcessor
+
 _ROOM_DRAWS = 4
 
 _TRIES = 8
@@ -108,11 +110,11 @@ def _flatten(sequences):
 
 
 def processors_of(proto, target_proto=None):
-    """Returns the `SentencePieceProcessor`s of both sides; by default the targets' is the same."""
-    source = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    """Returns the `PieceProcessor`s of both sides; by default the targets' is the same."""
+    source = PieceProcessor(model_proto=proto)
     if target_proto is None:
         return source, source
-    return source, sentencepiece.SentencePieceProcessor(model_proto=target_proto)
+    return source, PieceProcessor(model_proto=target_proto)
 
 
 class SampledPairs:

@@ -6,6 +6,7 @@ import functools
 import hashlib
 from typing import Any, NamedTuple
 
+from aiayn_keras.backend import without_zeros_in_graph
 from aiayn_keras.decoding.attention_maps import alignments
 from aiayn_keras.decoding.frozen_decoder import own_parts
 from aiayn_keras.decoding.scoring import token_log_probs
@@ -79,7 +80,7 @@ class ServedText:
         """
         import tensorflow as tf
 
-        text = tf.strings.regex_replace(text, r"\x00", "")  # as `text_batches.tokenize` does
+        text = without_zeros_in_graph(text)
         pieces = (self.target_op if is_target else self.op).tokenize(text)
         is_cut = pieces.row_lengths() > limit
         pieces = self._limit(pieces, pieces.row_lengths(), limit, name)

@@ -45,6 +45,8 @@ _FRACTIONS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞⅟↉"
 _KEPT = f"²³¹⁰ⁱ⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ{_FRACTIONS}™℠№"
 """Signs that would become other numbers and words: 10⁶ is not 106, and 1½ is 1 1/2, not 11/2."""
 _JOINERS = "\u200c\u200d"
+_MAX_NODES = 4096
+"""Maximum number of a trie's nodes whose 255 possible children are looked up at once."""
 _SCALES = "CF"
 """Units of temperature; their degree sign is often typed as the sign of an ordinal (º)."""
 # Soft hyphen, marks of direction, invisible operators, variation selectors, tags, and the like.
@@ -217,6 +219,8 @@ def _nfc_rules():
     """Rules for the composition of canonically equivalent letters (Unicode, annex 15)."""
     rules = {}
     for character in map(chr, range(sys.maxunicode + 1)):
+        if unicodedata.is_normalized("NFD", character):  # and so composed of nothing
+            continue
         letter, *marks = unicodedata.normalize("NFD", character)
         for order in itertools.permutations(marks):
             for end in range(len(order) + 1):  # the first marks may be composed with the letter
@@ -236,8 +240,12 @@ def _read_compiled(blob):
     units = np.frombuffer(blob, "<u4", num_bytes // 4, 4)
     texts = blob[4 + num_bytes :]
     labels = np.arange(1, 256, dtype="uint32")
-    rules, nodes, keys = {}, np.zeros(1, "int64"), [b""]
-    while len(nodes):
+    rules, waiting = {}, [(np.zeros(1, "int64"), [b""])]
+    while waiting:
+        nodes, keys = waiting.pop()
+        if len(nodes) > _MAX_NODES:
+            waiting.append((nodes[_MAX_NODES:], keys[_MAX_NODES:]))
+            nodes, keys = nodes[:_MAX_NODES], keys[:_MAX_NODES]
         offsets = _offsets(units[nodes])
         children = (nodes ^ offsets)[:, None] ^ labels
         valid = children < len(units)
@@ -247,11 +255,14 @@ def _read_compiled(blob):
         keys = [
             keys[row] + bytes([labels[column]]) for row, column in zip(rows, columns, strict=True)
         ]
-        for index in np.nonzero(units[nodes] >> 8 & 1)[0]:
-            node = nodes[index]
-            start = int(units[node ^ int(_offsets(units[node]))] & 0x7FFFFFFF)
+        ends = np.nonzero(units[nodes] >> 8 & 1)[0]
+        places = nodes[ends] ^ _offsets(units[nodes[ends]])
+        starts = (units[places] & 0x7FFFFFFF).tolist()
+        for index, start in zip(ends.tolist(), starts, strict=True):
             target = texts[start : texts.index(b"\0", start)]
             rules[keys[index].decode()] = target.decode()
+        if len(nodes):
+            waiting.append((nodes, keys))
     return rules
 
 

@@ -23,6 +23,7 @@ from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.vocabulary_changes import add_byte_pieces, split_digits
 from aiayn_keras_light.checks import check_integer
 from aiayn_keras_light.files import read_bytes
+from aiayn_keras_light.piece_processor import PieceProcessor, without_zeros
 from aiayn_keras_light.piece_tokenizer import SPECIAL_PIECES, PieceTokenizer
 from aiayn_keras_light.text_files import stream_lines
 
@@ -139,6 +140,17 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             proto, out_type=self.compute_dtype, add_bos=self.add_bos, add_eos=self.add_eos
         )
 
+    def _set_proto_spm(self, proto):
+        """Sets what KerasHub calls outside graphs."""
+        super()._set_proto_spm(proto)
+        self._sentence_piece_spm = PieceProcessor(
+            model_proto=proto,
+            out_type=str if self.compute_dtype == "string" else int,
+            add_bos=self.add_bos,
+            add_eos=self.add_eos,
+            alpha=1.0,
+        )
+
     def set_proto(self, proto):
         """Sets the SentencePiece model, see the constructor's argument; None for none yet."""
         if isinstance(proto, Path):
@@ -250,7 +262,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         texts,
         vocabulary_size,
         model_type="bpe",
-        normalization="nmt_nfkc",
+        normalization="clean_nfkc",
         whole_words=(),
         target_texts=None,
         target_normalization=None,
@@ -266,15 +278,17 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             model_type: `"bpe"` (https://arxiv.org/abs/1508.07909) or `"unigram"`
                 (https://arxiv.org/abs/1804.10959).
             normalization: Name of a normalization of Unicode and spaces, stored in the tokenizer;
-                one of `aiayn_keras.models.text_normalization.NORMALIZATIONS`.
+                one of `aiayn_keras.models.text_normalization.NORMALIZATIONS`. The default is for
+                sources as people type and paste them.
             whole_words: Words that are one token each and are never split, a sequence of strings
                 without spaces that a normalization leaves as they are. A longer word that begins
                 with one of them is split after it.
             target_texts: Those of the target language, given like `texts`, if they have a
                 normalization of their own. Both sides still share one vocabulary.
-            target_normalization: Name of their normalization; by default `"nfc"`, which writes
-                them as they are. Without `target_texts`, by default that of `texts`, which hold
-                both languages: `"nmt_nfkc"` then rewrites targets too (！ becomes !).
+            target_normalization: Name of the targets' normalization; by default `"nfc"`, which
+                writes them as they are. But without `target_texts`, where `texts` hold both
+                languages, a `normalization` other than `"clean_nfkc"` holds for both
+                (`"nmt_nfkc"` turns ！ into !).
             byte_fallback: Whether characters that are not in the vocabulary are spelled with 256
                 tokens, the bytes of UTF-8. Without them, they are one unknown token each.
             split_digits: Whether every digit is a token of its own.
@@ -288,7 +302,8 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 too little or too varied text for the size.
         """
         if target_normalization is None:
-            target_normalization = normalization if target_texts is None else "nfc"
+            is_for_both = target_texts is None and normalization != "clean_nfkc"
+            target_normalization = normalization if is_for_both else "nfc"
         for name in (normalization, target_normalization):
             if name not in NORMALIZATIONS:
                 raise ValueError(
@@ -296,16 +311,15 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                     f"Received: {name!r}."
                 )
         _check_whole_words(whole_words, {normalization, target_normalization})
-        sides = (
-            (normalization, _sentences(texts)),
-            (target_normalization, () if target_texts is None else _sentences(target_texts)),
-        )
-        rules = normalization
+        names, rules = (normalization, target_normalization), normalization
+        sides = [_sentences(side) for side in (texts, target_texts) if side is not None]
         if target_normalization != normalization or normalization in OWN_NORMALIZATIONS:
-            # Each side by its own rules, and then as it is.
-            sides = [(name, map(normalizer(name), side)) for name, side in sides]
-            rules = "identity"
-        sentences = itertools.chain(*(side for _, side in sides))
+            # By its own rules, and then as it is. A text of either language is learned in both
+            # forms, so that the vocabulary has the characters of both.
+            normalizers, rules = list(map(normalizer, names)), "identity"
+            each = [normalizers] if target_texts is None else [[rule] for rule in normalizers]
+            sides = map(_in_all_forms, sides, each)
+        sentences = itertools.chain(*sides)
         if model_type not in ("bpe", "unigram"):
             raise ValueError(
                 f'`model_type` must be "bpe" or "unigram". Received: model_type={model_type!r}.'
@@ -341,7 +355,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         proto = model.getvalue()
         if rules == normalization:
             return cls(proto=proto)
-        source, target = (set_normalization(proto, name) for name, _ in sides)
+        source, target = (set_normalization(proto, name) for name in names)
         return cls(proto=source, target_proto=None if source == target else target)
 
     def with_normalization(self, normalization):
@@ -410,11 +424,17 @@ def _sentences(texts):
         texts = [Path(texts)]
     for number, text in enumerate(texts):
         if isinstance(text, Path):
-            yield from stream_lines(text)
+            yield from map(without_zeros, stream_lines(text))
         elif isinstance(text, (str, bytes)):
-            yield text
+            yield without_zeros(text)  # SentencePiece would leave out the whole text
         else:
             raise ValueError(f"Texts must be strings. Received: text {number} is {text!r:.60}.")
+
+
+def _in_all_forms(texts, normalizers):
+    """Yields each text as each normalizer writes it, equal ones once."""
+    for text in texts:
+        yield from dict.fromkeys(normalize(text) for normalize in normalizers)
 
 
 def _check_proto(proto, origin):

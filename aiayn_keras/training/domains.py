@@ -9,6 +9,7 @@ from aiayn_keras.training.translation_scores import (
     ChrfScore,
     corpus_bleu,
     corpus_chrf,
+    engine_of_recipe,
     translate_as_recipe,
 )
 
@@ -22,11 +23,13 @@ class Scores(NamedTuple):
         translations: List of strings.
         bleu: Their `BleuScore`.
         chrf: Their `ChrfScore`.
+        engine: Name of the engine that searched.
     """
 
     translations: list
     bleu: BleuScore
     chrf: ChrfScore
+    engine: str
 
 
 def score_translations(model, pairs, evaluation):
@@ -37,6 +40,7 @@ def score_translations(model, pairs, evaluation):
         translations,
         corpus_bleu(translations, references, evaluation.bleu_tokenizer, evaluation.lowercase),
         corpus_chrf(translations, references, evaluation.lowercase),
+        engine_of_recipe(model, evaluation),
     )
 
 

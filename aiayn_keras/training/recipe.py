@@ -70,7 +70,7 @@ class Recipe(Section):
     @property
     def is_of_trees(self):
         """Whether the corpus is constituency trees, which are read as they are."""
-        return self.corpus.tree_leaves is not None or self.corpus.name == "craft-parsing"
+        return _is_of_trees(self.corpus.tree_leaves, self.corpus.name)
 
     @property
     def vocabulary(self):
@@ -110,15 +110,19 @@ class Recipe(Section):
 
     @pydantic.model_validator(mode="before")
     @classmethod
-    def _targets_as_they_are(cls, fields):
-        """Fills in `tokenizer.target_normalization` where a vocabulary is learned."""
+    def _default_normalizations(cls, fields):
+        """Fills in the normalizations of trees, and of targets, where a vocabulary is learned."""
         sections = fields if isinstance(fields, dict) else {}
-        model, tokenizer = sections.get("model"), sections.get("tokenizer")
+        corpus, tokenizer, model = (sections.get(n) for n in ("corpus", "tokenizer", "model"))
         if isinstance(model, dict) and model.get("initial") is not None:
             return fields
-        if not isinstance(tokenizer, dict) or tokenizer.get("target_normalization") is not None:
+        if not isinstance(tokenizer, dict):
             return fields
-        if tokenizer.get("normalization", _FOR_SOURCES) != _FOR_SOURCES:
+        if isinstance(corpus, dict) and _is_of_trees(corpus.get("tree_leaves"), corpus.get("name")):
+            # Others write some words as two, and a leaf belongs to each.
+            return {**fields, "tokenizer": {"normalization": "identity", **tokenizer}}
+        is_for_both = tokenizer.get("normalization", _FOR_SOURCES) != _FOR_SOURCES
+        if is_for_both or tokenizer.get("target_normalization") is not None:
             return fields
         return {**fields, "tokenizer": {**tokenizer, "target_normalization": "nfc"}}
 
@@ -220,6 +224,10 @@ class Recipe(Section):
         fields = self.model_dump(mode="json", exclude=exclude)
         sections = {name: _given(getattr(self, name), fields[name]) for name in fields}
         return yaml.safe_dump(sections, sort_keys=False)
+
+
+def _is_of_trees(tree_leaves, name):
+    return tree_leaves is not None or name == "craft-parsing"
 
 
 def _given(section, fields):

@@ -114,11 +114,11 @@ class TokenizerSection(Section):
     Attributes:
         vocabulary_size: Number of tokens, the four special ones included.
         model_type: `"bpe"` or `"unigram"`.
-        normalization: Name of a normalization, see `TransformerTokenizer.train`. `"clean_nfkc"` is
-            for sources as people type and paste them.
+        normalization: Name of a normalization, see `TransformerTokenizer.train`. The default is for
+            sources as people type and paste them; for a corpus of trees it is `"identity"`.
         target_normalization: Name of the targets' normalization. By default `"nfc"`, which writes
-            targets as they are; but if `normalization` is given and is not `"clean_nfkc"`, it holds
-            for both sides (`"nmt_nfkc"` turns ！ into !, and ½ into 1⁄2).
+            targets as they are; but a `normalization` other than `"clean_nfkc"` holds for both
+            sides (`"nmt_nfkc"` turns ！ into !, and ½ into 1⁄2).
         byte_fallback: Whether characters that the vocabulary lacks, such as emoji, are spelled with
             256 more tokens, the bytes of UTF-8, and not read as one unknown token.
         split_digits: Whether every digit is a token of its own, so that numbers are copied as they
@@ -131,7 +131,7 @@ class TokenizerSection(Section):
 
     vocabulary_size: integer_within(INTEGERS["vocabulary_size"][1], minimum=8) | None = None
     model_type: Literal["bpe", "unigram"] = "bpe"
-    normalization: Literal[NORMALIZATIONS] = "nmt_nfkc"
+    normalization: Literal[NORMALIZATIONS] = "clean_nfkc"
     target_normalization: Literal[NORMALIZATIONS] | None = None
     byte_fallback: bool = False
     split_digits: bool = True

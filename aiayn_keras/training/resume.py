@@ -49,6 +49,26 @@ def check_folder(folder):
         )
 
 
+def with_begun_normalization(folder, recipe):
+    """Gives a `Recipe` that names no normalization that of the training in a `RunFolder`.
+
+    The default was `"nmt_nfkc"` when older trainings began.
+
+    Returns:
+        A `Recipe`; the same one if there is no training, or its vocabulary was not learned.
+
+    Raises:
+        RecipeError: If the recipe in the folder is not valid.
+    """
+    section = recipe.tokenizer
+    is_named = recipe.model.initial is not None or "normalization" in section.model_fields_set
+    if is_named or not folder.recipe.is_file():
+        return recipe
+    begun = load_recipe(folder.recipe).tokenizer.normalization
+    section = section.model_copy(update={"normalization": begun})
+    return recipe.model_copy(update={"tokenizer": section})
+
+
 def check_recipe(folder, recipe):
     """Compares a recipe with that of the training in a `RunFolder`, if there is one.
 

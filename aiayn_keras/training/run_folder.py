@@ -271,6 +271,8 @@ class Evaluation(pydantic.BaseModel):
         chrf_signature: sacreBLEU's signature of chrF2.
         domains: After a fine-tuning, a `DomainFigures` for the test text, and one for the test text
             of `corpus.mix`.
+        engine: Name of the engine that translated the test text, such as `"keras"`; older files
+            lack it.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid", strict=True)
@@ -283,6 +285,7 @@ class Evaluation(pydantic.BaseModel):
     chrf: _Score | None = None
     chrf_signature: _Text | None = None
     domains: Annotated[list[DomainFigures], Field(max_length=2)] | None = None
+    engine: _Text | None = None
 
     def write(self, path):
         """Writes the file, whole or not at all."""

@@ -40,6 +40,7 @@ from aiayn_keras.training.resume import (
     check_recipe,
     digest_inputs,
     read_tokenizer,
+    with_begun_normalization,
 )
 from aiayn_keras.training.run_folder import (
     DomainFigures,
@@ -89,6 +90,7 @@ class TrainingResult:
         samples: The first test sentences, each a tuple of source, translation and reference.
         delivery: The `Delivery`: which weights were chosen, and among which candidates.
         domains: After a fine-tuning, `DomainFigures` of the test text, and of that of `corpus.mix`.
+        engine: Name of the engine that translated the test sentences, such as `"keras"`.
     """
 
     model: TransformerSeq2SeqLM
@@ -97,6 +99,7 @@ class TrainingResult:
     samples: tuple[tuple[str, str, str], ...]
     delivery: Delivery
     domains: tuple[DomainFigures, ...] = ()
+    engine: str | None = None
 
 
 def train(recipe, output):
@@ -158,6 +161,7 @@ def _train(recipe, folder, devices):
         tuple(samples),
         delivery,
         compare_with_initial(run, scores),
+        scores.engine,
     )
     if devices.is_first:
         _write_model(run, result)
@@ -170,6 +174,7 @@ def _prepare(recipe, folder, devices):
     Returns:
         The `TrainingRun`, and how the training in the folder was `_Before`, if there is one.
     """
+    recipe = with_begun_normalization(folder, recipe)
     changed = check_recipe(folder, recipe)  # under the lock: no other process can write one now
     own_callbacks = _make_callbacks(recipe.training)
     load_monitor(recipe.training)
@@ -333,6 +338,7 @@ def _write_model(run, result):
         chrf=result.chrf.score,
         chrf_signature=result.chrf.signature,
         domains=list(result.domains) or None,
+        engine=result.engine,
     )
     evaluation.write(run.folder.evaluation)
 

@@ -7,6 +7,7 @@ from urllib.error import URLError
 
 import sacrebleu
 
+from aiayn_keras.decoding.engines import AUTO, choose_engine
 from aiayn_keras_light.checks import check_sides
 from aiayn_keras_light.scripts import UNSPACED_LETTER
 from aiayn_keras_light.translating import NoTranslationError
@@ -233,6 +234,11 @@ def evaluate_bleu(model, pairs, evaluation):
         tokenizer=evaluation.bleu_tokenizer,
         lowercase=evaluation.lowercase,
     )
+
+
+def engine_of_recipe(model, evaluation):
+    """Names the engine that searches in `translate_as_recipe`, as `choose_engine` does."""
+    return choose_engine(AUTO, (model,), evaluation.search_options())
 
 
 def translate_as_recipe(model, sources, evaluation):

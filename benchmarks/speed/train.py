@@ -92,7 +92,7 @@ def read_pairs(source, target, vocabulary_size):
 
     pairs = read_parallel(source, target)
     texts = [*pairs.sources, *pairs.targets]
-    tokenizer = TransformerTokenizer.train(texts, vocabulary_size=vocabulary_size)
+    tokenizer = TransformerTokenizer.train(texts, vocabulary_size, normalization="nmt_nfkc")
     return TokenPairs(tokenizer(list(pairs.sources)), tokenizer(list(pairs.targets)))
 
 

@@ -4,7 +4,7 @@ Run from the repository's root:
 
     python -m tests.claims.documents
 
-Exits with 1 if a text is not split as `tests/decoding/hard_texts.py` says.
+Exits with 1 if a text is not split as `tests/documents/hard_texts.py` says.
 """
 
 import sys

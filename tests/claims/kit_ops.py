@@ -32,7 +32,7 @@ def build_tokenizer(kind):
     if kind == "brackets":
         return TransformerTokenizer(build_word_model([None] * 4 + WORDS))
     if kind == "sentences":
-        tokenizer = TransformerTokenizer.train(SENTENCES, vocabulary_size=90)
+        tokenizer = TransformerTokenizer.train(SENTENCES, 90, normalization="nmt_nfkc")
         tokenizer.learned_length = LEARNED_LENGTH
         return tokenizer
     two = TransformerTokenizer.train(

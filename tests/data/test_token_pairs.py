@@ -9,7 +9,7 @@ from aiayn_keras.data import (
     TokenPairs,
     generate_demo_pairs,
 )
-from aiayn_keras.data.token_pairs import ragged_places
+from aiayn_keras.data.token_pairs import processors_of, ragged_places
 
 
 def test_pairs_are_read_in_the_order_asked_for():
@@ -113,6 +113,11 @@ def test_batches_hold_what_is_drawn_for_their_epoch(text, proto, kind):
         real = labels[weights > 0]
         np.testing.assert_array_equal(real[real != 3], target.ids)
         assert (x["encoder_padding_mask"] > 0).sum() == (source.lengths + 1).sum()
+
+
+def test_training_text_is_read_without_zero_characters(proto):
+    for processor in processors_of(proto):
+        assert processor.encode(["a\0b", "\0"]) == processor.encode(["ab", ""])
 
 
 def test_no_sampled_pair_may_be_asked_for(text, proto):

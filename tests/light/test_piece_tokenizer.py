@@ -7,7 +7,17 @@ import pytest
 from aiayn_keras import TransformerTokenizer
 from aiayn_keras_light.piece_tokenizer import PieceTokenizer
 
-TEXTS = ["", " ", "zwei fünf", "“zwei” – fünf", "\u200bzwei\u2028 fünf  ", "😀", "日本", "12:30"]
+TEXTS = [
+    "",
+    " ",
+    "zwei fünf",
+    "“zwei” – fünf",
+    "\u200bzwei\u2028 fünf  ",
+    "😀",
+    "日本",
+    "12:30",
+    "zw\0ei\0",
+]
 KINDS = {
     "one model": {},
     "two models": {"target_normalization": "nfc", "normalization": "clean_nfkc"},

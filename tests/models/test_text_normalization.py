@@ -99,9 +99,27 @@ def test_each_side_has_its_own_rules_and_both_one_vocabulary():
     assert tokenizer.unk_token_id not in itertools.chain(*tokenizer(SOURCES), *targets(TARGETS))
 
 
+@pytest.mark.parametrize("options", [{}, {"normalization": "clean_nfkc"}])
+def test_sources_are_cleaned_and_targets_are_not_if_nothing_is_said(options):
+    tokenizer = TransformerTokenizer.train([*SOURCES, *TARGETS], 80, **options)
+    targets = tokenizer.of_targets()
+    assert targets.detokenize(targets([*SOURCES, *TARGETS])) == [*SOURCES, *TARGETS]
+    assert tokenizer(["No b\u00adoy said “so”."]) == tokenizer(['No boy said "so".'])
+    ids = itertools.chain(*tokenizer([*SOURCES, *TARGETS]), *targets([*SOURCES, *TARGETS]))
+    assert tokenizer.unk_token_id not in ids
+    plain = [text for text in SOURCES if text.isascii()]
+    of_plain, older = (
+        TransformerTokenizer.train(plain, 30, normalization=name).get_vocabulary()
+        for name in ("clean_nfkc", "nmt_nfkc")
+    )
+    assert of_plain == older
+
+
 def test_one_normalization_for_both_makes_one_model():
-    for name in ("nfc", "clean_nfkc", "nmt_nfkc"):
-        tokenizer = TransformerTokenizer.train(SOURCES, 40, normalization=name)
+    for name, of_targets in (("nfc", None), ("clean_nfkc", "clean_nfkc"), ("nmt_nfkc", None)):
+        tokenizer = TransformerTokenizer.train(
+            SOURCES, 40, normalization=name, target_normalization=of_targets
+        )
         assert tokenizer.target_proto is None
         assert tokenizer.detokenize(tokenizer("The boy said no.")) == "The boy said no."
     with pytest.raises(ValueError, match=r"must be one of clean_nfkc, .*Received: 'nfx'"):
@@ -109,7 +127,7 @@ def test_one_normalization_for_both_makes_one_model():
 
 
 def test_a_tokenizer_gets_other_rules_and_keeps_its_tokens():
-    plain = TransformerTokenizer.train(SOURCES[:2], 40)
+    plain = TransformerTokenizer.train(SOURCES[:2], 40, normalization="nmt_nfkc")
     cleaning = plain.with_normalization("clean_nfkc")
     assert cleaning(["The b\u00adoy said – no."]) == plain(["The boy said, no."])
     assert cleaning.get_vocabulary() == plain.get_vocabulary()

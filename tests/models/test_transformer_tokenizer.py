@@ -138,6 +138,29 @@ def test_files_are_read_like_those_of_a_corpus(tmp_path):
         TransformerTokenizer.train(tmp_path / "a.txt", 32)
 
 
+def test_zero_characters_are_left_out_as_other_controls_are(tokenizer):
+    tf = pytest.importorskip("tensorflow")
+    spelling = tokenizer.with_byte_fallback()
+    text = SENTENCES[0]
+    with_zeros = "\0".join(text) + "\0"
+    (expected,) = spelling([text])
+    assert spelling([with_zeros, with_zeros.encode()]) == [expected, expected]
+    assert spelling([with_zeros.replace("\0", "\x01")]) == [expected]
+    assert list(spelling(with_zeros)) == expected
+    assert spelling.without_layer()([with_zeros]) == [expected]
+    (in_graph,) = tf.data.Dataset.from_tensors([with_zeros]).map(spelling)
+    assert in_graph.to_list() == [expected]
+
+
+def test_a_vocabulary_is_learned_from_texts_with_zero_characters(tmp_path):
+    spoiled = [sentence.replace(" ", " \0") for sentence in SENTENCES]
+    expected = TransformerTokenizer.train(SENTENCES, 70).proto
+    assert TransformerTokenizer.train(spoiled, 70).proto == expected
+    path = tmp_path / "text"
+    path.write_text("\n".join(spoiled), "utf-8")
+    assert TransformerTokenizer.train(path, 70).proto == expected
+
+
 def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises((ValueError, FileNotFoundError), match=r"none\.txt"):
         TransformerTokenizer.train(tmp_path / "none.txt", 80)

@@ -42,7 +42,7 @@ def write_initial(folder, **options):
     """Writes a model folder such as Marian's: with biases in attention and on the logits."""
     keras.utils.set_random_seed(5)
     texts = [text for pair in PAIRS for text in pair]
-    tokenizer = TransformerTokenizer.train(texts, VOCABULARY_SIZE)
+    tokenizer = TransformerTokenizer.train(texts, VOCABULARY_SIZE, normalization="nmt_nfkc")
     options = {"attention_bias": True, "logits_bias": True, **SIZES, **options}
     backbone = TransformerBackbone(VOCABULARY_SIZE, **options)
     TransformerSeq2SeqLM(backbone, text_preprocessor(tokenizer, backbone)).save_to_preset(folder)

@@ -184,6 +184,8 @@ def test_targets_are_written_as_they_are_unless_both_sides_are_given_other_rules
     path.write_text(yaml.safe_dump(fields))
     recipe = load_recipe(path, settings)
     assert recipe.tokenizer.target_normalization == expected
+    if not any("tokenizer.normalization" in setting for setting in settings):
+        assert recipe.tokenizer.normalization == "clean_nfkc"
     path.write_text(recipe.to_yaml())
     assert load_recipe(path) == recipe
 

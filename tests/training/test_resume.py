@@ -7,6 +7,7 @@ from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.training import (
     RecipeError,
     RunFolder,
+    load_recipe,
     train,
 )
 from aiayn_keras.training.resume import (
@@ -17,6 +18,7 @@ from aiayn_keras.training.resume import (
     digest_inputs,
     read_inputs,
     read_tokenizer,
+    with_begun_normalization,
 )
 from aiayn_keras.training.training_data import digest_text, read_corpus
 from tests.runs import small_recipe
@@ -85,6 +87,27 @@ def test_a_recipe_from_before_an_option_was_there_has_its_default(tmp_path):
     folder.recipe.write_text("half a recipe")
     with pytest.raises(RecipeError, match="must hold the sections"):
         check_recipe(folder, small_recipe())
+
+
+def test_a_training_keeps_the_normalization_that_was_the_default_when_it_began(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    path = tmp_path / "mine.yaml"
+    text = small_recipe().to_yaml()
+    assert text.count("  normalization: nmt_nfkc\n") == 1
+    path.write_text(text.replace("  normalization: nmt_nfkc\n", ""))
+    mine = load_recipe(path)
+    assert with_begun_normalization(folder, mine) is mine
+    assert (mine.tokenizer.normalization, mine.tokenizer.target_normalization) == (
+        "clean_nfkc",
+        "nfc",
+    )
+    folder.path.mkdir()
+    older = small_recipe("tokenizer.target_normalization=nfc")
+    folder.recipe.write_text(older.to_yaml())
+    assert check_recipe(folder, with_begun_normalization(folder, mine)) == {}
+    named = load_recipe(path, ["tokenizer.normalization=clean_nfkc"])
+    with pytest.raises(FileExistsError, match=r"`tokenizer.normalization` \(nmt_nfkc there"):
+        check_recipe(folder, with_begun_normalization(folder, named))
 
 
 # === Inputs ===

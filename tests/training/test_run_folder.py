@@ -197,6 +197,12 @@ def test_an_evaluation_that_is_written_is_read(tmp_path):
     assert str(EVALUATION) == "41.50 on 60 sentences of test.tsv (s)"
 
 
+def test_an_evaluation_may_name_the_engine(tmp_path):
+    assert EVALUATION.engine is None  # as in older files
+    EVALUATION.model_copy(update={"engine": "keras"}).write(tmp_path / "evaluation.json")
+    assert read_evaluation(tmp_path / "evaluation.json").engine == "keras"
+
+
 def test_chrf_is_shown_if_it_was_measured(tmp_path):
     result = EVALUATION.model_copy(update={"chrf": 62.25, "chrf_signature": "c"})
     result.write(tmp_path / "evaluation.json")

@@ -8,8 +8,9 @@ import keras_hub
 import numpy as np
 import pytest
 
+from aiayn_keras.decoding.engines import choose_engine
 from aiayn_keras.models import TransformerTokenizer
-from aiayn_keras.training import list_checkpoints, train
+from aiayn_keras.training import list_checkpoints, read_evaluation, train
 from aiayn_keras.training.fitting import Checkpoints
 from aiayn_keras.training.training_data import read_corpus
 from aiayn_keras.training.validation import Validation
@@ -56,6 +57,12 @@ def test_the_evaluation_keeps_the_signature(trained_run):
     evaluation = json.loads((trained_run / "evaluation.json").read_text())
     assert evaluation["sentences"] == 60
     assert "tok:13a" in evaluation["signature"]
+
+
+def test_the_evaluation_names_the_engine_that_searched(trained_run):
+    model = keras_hub.models.Seq2SeqLM.from_preset(str(trained_run))
+    engine = choose_engine("auto", (model,), small_recipe().evaluation.search_options())
+    assert read_evaluation(trained_run / "evaluation.json").engine == engine
 
 
 def swallow_interrupt_after_47_updates(self, batch, logs=None):

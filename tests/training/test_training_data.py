@@ -11,6 +11,7 @@ from aiayn_keras.data import (
 )
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.scale.preparation import prepare
+from aiayn_keras.training.recipe import load_recipe
 from aiayn_keras.training.training_data import (
     TrainingShards,
     TrainingText,
@@ -158,6 +159,11 @@ def test_identity_reads_the_composed_text_of_a_training_in_any_form(tmp_path, gi
 def test_trees_are_read_as_they_are(tmp_path):
     tokenizer = recipe_of_trees(tmp_path).vocabulary
     assert tokenizer.normalization == "identity"
+    path = tmp_path / "mine.yaml"
+    text = recipe_of_trees(tmp_path).to_yaml()
+    assert "  normalization: identity\n" in text
+    path.write_text(text.replace("  normalization: identity\n", ""))
+    assert load_recipe(path) == recipe_of_trees(tmp_path)
 
 
 def test_trees_are_text_whose_targets_are_one_token_a_word(tmp_path):
