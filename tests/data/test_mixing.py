@@ -43,7 +43,7 @@ def test_pairs_stay_pairs_and_the_draw_follows_the_seed():
 @pytest.mark.parametrize(("new", "old", "most"), [(1_001, 1, "0.4997"), (5_000, 2, "0.2857")])
 def test_a_tiny_text_is_not_repeated_without_limit(new, old, most):
     message = (
-        rf"`corpus.mix.share`\) needs .* pairs of old, which has {old}, .* Make it {most} or less"
+        rf"`corpus.mix.share`\) needs .* pairs of old, which has {old}; .* Make it {most} or less"
     )
     for share in (0.6, 0.999):
         with pytest.raises(ValueError, match=message):
