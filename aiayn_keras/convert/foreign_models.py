@@ -49,7 +49,7 @@ _WITHOUT_SETTINGS = """Other toolkits rank hypotheses by `log-probability / leng
 with α = 1. To rank as they do, add `--length-penalty 1 --length-penalty-offset 0`; in Python it is
 `model.translate(texts, length_penalty=1.0, length_penalty_offset=0)`."""
 _WITH_SETTINGS = """The settings of the original's search are in `search.json`: commands, Python and
-exports use them unless others are given."""
+serving kits use them unless others are given."""
 
 
 def is_foreign(preset):

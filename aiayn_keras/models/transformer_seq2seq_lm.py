@@ -65,8 +65,8 @@ class TransformerSeq2SeqLM(TrainingSteps):
         **kwargs: As in KerasHub: `name`, `trainable`, `dtype` and `compile`.
 
     Attributes:
-        search_defaults: Dictionary of the fields of `SearchOptions` that `translate` and exports
-            use unless others are given, such as `{"num_beams": 5}`; a model folder keeps it.
+        search_defaults: Dictionary of the fields of `SearchOptions` that `translate` and serving
+            kits use unless others are given, such as `{"num_beams": 5}`; a model folder keeps it.
 
     Example:
         >>> model = TransformerSeq2SeqLM.from_preset("runs/demo")  # doctest: +SKIP
