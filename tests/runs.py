@@ -24,7 +24,6 @@ SETTINGS = (
     "training.bleu_every=60",
     "training.average_checkpoints=2",
     "training.keep=average",
-    "evaluation.num_beams=2",
 )
 
 

@@ -113,7 +113,9 @@ def read_initial(recipe):
         raise ValueError(
             f"`model.initial`: {folder} is quantized: begin with the model that it was made from."
         )
+    defaults = model.search_defaults
     model = _with_changed_tokenizer(model, recipe.vocabulary)
+    model.search_defaults = defaults
     return InitialModel(
         model, digest_of_file(folder / WEIGHTS), _digest_of_config(folder / _CONFIG)
     )
@@ -232,11 +234,12 @@ def build_translator(model, recipe, tokenizer, initial=None):
     if recipe.training.devices != "one" or recipe.model.lora_rank is not None:
         backbone = _build_backbone(recipe, tokenizer, initial)
     if initial is None:
-        preprocessor = text_preprocessor(tokenizer, backbone)
+        preprocessor, defaults = text_preprocessor(tokenizer, backbone), {}
     else:
-        preprocessor = initial.model.preprocessor
+        preprocessor, defaults = initial.model.preprocessor, initial.model.search_defaults
     translator = TransformerSeq2SeqLM(backbone, preprocessor)
-    translator.search_defaults = search_defaults_of(recipe.evaluation.search_options())
+    own = search_defaults_of(recipe.evaluation.search_options())
+    translator.search_defaults = {**defaults, **own}
     return translator
 
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from aiayn_keras.data import ParallelText
+from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.training import (
     RecipeError,
     list_checkpoints,
@@ -18,6 +19,7 @@ from aiayn_keras.training import (
     train,
     write_average,
 )
+from aiayn_keras.training.building import build_model, build_translator, read_initial
 from aiayn_keras.training.fitting import Checkpoints
 from aiayn_keras.training.translation_scores import evaluate_bleu
 from tests.cli.command import run
@@ -98,6 +100,17 @@ def test_adapters_change_the_queries_and_values_and_nothing_else(adapted_run, in
         )
         for projection in ("query", "value")
     }
+
+
+def test_the_search_is_that_of_the_recipe_and_otherwise_the_initial_model_s(whole_run):
+    own = {"num_beams": 1}  # `max_length` may be there to evaluate sooner
+    assert TransformerSeq2SeqLM.from_preset(str(whole_run)).search_defaults == own
+    recipe = load_recipe(whole_run / "recipe.yaml")
+    begun = read_initial(recipe)
+    begun.model.search_defaults = {"num_beams": 5, "length_penalty": 1.0}
+    model = build_model(recipe, begun.tokenizer, begun)
+    translator = build_translator(model, recipe, begun.tokenizer, begun)
+    assert translator.search_defaults == {"num_beams": 1, "length_penalty": 1.0}
 
 
 def test_a_whole_training_changes_almost_everything(whole_run, initial):
