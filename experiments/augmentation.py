@@ -159,9 +159,11 @@ def read(folder):
 
 
 def section(results):
-    """Markdown of the results that `read` returns."""
-    if missing := [row for row in ROWS if row not in results]:
-        return paragraph(f"Not measured yet: {', '.join(missing)}. {COMMAND} does it.")
+    """Markdown of the results that `read` returns, of which some may be missing."""
+    missing = [row for row in ROWS if row not in results]
+    open_rows = f"Not measured yet: {', '.join(missing)}. {COMMAND} does it." if missing else ""
+    if "all" in missing:
+        return paragraph(open_rows)
     figures = {
         row: {(each["kind"], each["meaning"]): each["value"] for each in result["figures"]}
         for row, result in results.items()
@@ -170,29 +172,29 @@ def section(results):
         [
             f"`{name}`" if number == 0 else "",
             f"{kind}, {meaning}",
-            *(f"{figures[row][kind, meaning]:.2f}" for row in ("all", f"without {name}", "none")),
+            *(
+                f"{figures[row][kind, meaning]:.2f}" if row in figures else ""
+                for row in ("all", f"without {name}", "none")
+            ),
         ]
         for name, kinds in KINDS.items()
         for number, (kind, meaning) in enumerate(kinds)
+        if f"without {name}" in figures
     ]
     heads = ["augmentation", "text and figure", "with all", "without it", "with none"]
-    bleu = {row: figures[row]["clean text", "BLEU"] for row in ROWS}
-    without = {row: value for row, value in bleu.items() if row.startswith("without ")}
-    least, most = (choose(without, key=without.get) for choose in (min, max))
+    bleu = [f"{row} {figures[row]['clean text', 'BLEU']:.1f}" for row in ROWS if row in figures]
     seconds = sum(result["seconds"] for result in results.values())
-    updates = {"start": START["training"]["updates"], "further": FURTHER["training"]["updates"]}
     parts = (
         f"""The recipe `{RECIPE}` makes other kinds of text from its training pairs. To see what
         each augmentation is worth, a small model (3+3 layers, d_model 128, 4,000 tokens) was
-        trained for {updates["start"]:,} updates of 4,096 tokens without any, and from there for
-        {updates["further"]} more with all, without one at a time, and with none: {COMMAND}. The
-        figures are those of `benchmarks.quality.typed` on {SENTENCES} validation sentences;
-        one seed, so differences of 0.01 or 0.02 say nothing.""",
-        f"""On clean text the model trained with all reaches {bleu["all"]:.1f} BLEU, with none
-        {bleu["none"]:.1f}, and without one of them between {without[least]:.1f} ({least}) and
-        {without[most]:.1f} ({most}). The {len(results)} trainings and measurements after the
-        first took {seconds / 3600:.1f} hours on {results["all"]["machine"]}, at
-        {results["all"]["commit"][:12]}.""",
+        trained for {START["training"]["updates"]:,} updates of 4,096 tokens without any, and from
+        there for {FURTHER["training"]["updates"]} more with all, without one at a time, and with
+        none: {COMMAND}. The figures are those of `benchmarks.quality.typed` on {SENTENCES}
+        validation sentences. There is one seed, so differences of 0.01 or 0.02 say nothing; and
+        where a figure is near 0 even with all, so short a training is too short.""",
+        f"""BLEU on clean text: {", ".join(bleu)}. The {len(results)} trainings and measurements
+        after the first took {seconds / 3600:.1f} hours on {results["all"]["machine"]}, at
+        {results["all"]["commit"][:12]}. {open_rows}""",
     )
     first, last = map(paragraph, parts)
     return f"{first}\n\n{markdown_table(heads, rows, 'llrrr')}\n\n{last}"
