@@ -177,4 +177,4 @@ def test_the_card_counts_the_typed_texts_whose_translations_can_stay():
     count = sum(mark == "yes" for _, _, mark in rows)
     card = (SAVED_MODELS / "tatoeba_en_es_keras" / "README.md").read_text("utf-8")
     assert f"[{len(texts)} texts]" in card
-    assert f"{count} [translations]" in card
+    assert f" {count} of the\n[translations]" in card
