@@ -26,6 +26,7 @@ import yaml
 
 from aiayn_keras_light.files import write_text
 from benchmarks.report import markdown_table
+from experiments.folders import folder_options
 from experiments.machine import commit, processor, versions
 from experiments.prose import paragraph
 
@@ -73,20 +74,8 @@ SENTENCES, SEED = 400, 1
 
 
 @click.command()
-@click.option(
-    "--runs",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs/augmentation"),
-    show_default=True,
-    help="Folder for trainings that are under way.",
-)
-@click.option(
-    "--results",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=RESULTS,
-    help="Folder for the result files. Default: experiments/results/augmentation.",
-)
-def main(runs, results):
+@folder_options("augmentation", RESULTS)
+def main(folder, results):
     """Make every missing result of what each augmentation is worth."""
     from aiayn_keras.backend import run_one_operation_at_a_time
     from aiayn_keras.data import load_corpus
@@ -96,15 +85,15 @@ def main(runs, results):
     run_one_operation_at_a_time()  # as every training does, before anything is computed
     corpus = load_corpus(RECIPE.replace("_", "-"))
     pairs, words = typed.choose_texts(corpus, corpus.validation, SENTENCES, SEED)
-    start = _train(make_recipe(START, KINDS), runs / "start")
+    start = _train(make_recipe(START, KINDS), folder / "start")
     for row in ROWS:
         path = results / f"{row.replace(' ', '_')}.json"
         if path.exists():
             continue
         begin = time.monotonic()
         recipe = make_recipe({**FURTHER, "model": {"initial": str(start)}}, left_out(row))
-        folder = _train(recipe, runs / path.stem)
-        figures = typed.measure(TransformerSeq2SeqLM.from_preset(str(folder)), pairs, words, SEED)
+        trained = _train(recipe, folder / path.stem)
+        figures = typed.measure(TransformerSeq2SeqLM.from_preset(str(trained)), pairs, words, SEED)
         result = {
             "row": row,
             "figures": [figure._asdict() for figure in figures],
@@ -113,7 +102,7 @@ def main(runs, results):
         }
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, json.dumps(result, indent=1) + "\n")
-        shutil.rmtree(folder)
+        shutil.rmtree(trained)
 
 
 def left_out(row):

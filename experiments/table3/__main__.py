@@ -22,6 +22,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import click
 
+from experiments.folders import folder_options
+
 RESULTS = Path(__file__).parents[1] / "results" / "table3"
 
 
@@ -33,20 +35,7 @@ RESULTS = Path(__file__).parents[1] / "results" / "table3"
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
     help="Recipe of the base model. Default: base.yaml beside this program.",
 )
-@click.option(
-    "--runs",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs/table3"),
-    show_default=True,
-    help="Folder for trainings that are under way.",
-)
-@click.option(
-    "--results",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=RESULTS,
-    help="Folder for the result files. Default: experiments/results/table3.",
-)
+@folder_options("table3", RESULTS)
 def main(seeds, names, base, folder, results):
     """Make every missing result of Table 3 on a small scale."""
     import keras
