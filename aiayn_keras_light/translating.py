@@ -242,7 +242,7 @@ def _check_finite(log_probs):
     """Refuses log-probabilities `(B, N)` if nothing was found for one of the texts."""
     if not np.isfinite(log_probs[:, 0]).all():
         raise ValueError(
-            "The model gives no probabilities, so there is no translation: some weights are not "
+            "The model gives no probabilities and cannot translate: some of its weights are not "
             "finite, or `no_repeat_ngram_size` leaves no token to write."
         )
 

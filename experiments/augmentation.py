@@ -148,7 +148,7 @@ def read(folder):
 
 
 def section(results):
-    """Markdown of the results that `read` returns, of which some may be missing."""
+    """Markdown of the results from `read`; rows without a result are listed at the end."""
     missing = [row for row in ROWS if row not in results]
     open_rows = f"Not measured yet: {', '.join(missing)}. {COMMAND} does it." if missing else ""
     if "all" in missing:

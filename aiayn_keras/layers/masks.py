@@ -130,11 +130,12 @@ def _hide_padding(query_mask, memory_mask):
 def detach_mask(x, mask):
     """`x` without the mask that Keras may have attached to it, for the layers inside a block.
 
-    They would join it to the block's own mask, in place of which it may have been given another.
+    The caller may have given the block a different mask, which replaces the attached one. The
+    layers inside would follow both.
 
     Args:
         x: Float tensor `(B, T, D)`.
-        mask: The block's mask of `x`; None if it was given none and none is attached.
+        mask: The mask of `x` that the block follows; None if there is neither.
     """
     return x if mask is None else ops.copy(x)
 

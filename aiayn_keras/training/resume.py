@@ -55,7 +55,7 @@ def with_begun_normalization(folder, recipe):
     The default was `"nmt_nfkc"` when older trainings began.
 
     Returns:
-        A `Recipe`; the same one if there is no training, or its vocabulary was not learned.
+        A `Recipe`: the given one if the folder is new or the vocabulary comes from a model.
 
     Raises:
         RecipeError: If the recipe in the folder is not valid.

@@ -168,7 +168,7 @@ def _verdicts(compared):
     all rows together. It is used instead of sacreBLEU's paired bootstrap, which compares two
     trained models, because the question is what a new training would give. A difference counts as
     seen if p < {LEVEL}; with {SEEDS} seeds only large differences are seen, so "not seen" and "no
-    difference seen" do not mean that there is no difference. Where the paper makes a claim about
+    difference seen" do not prove that the rows are equal. Where the paper makes a claim about
     perplexity, it is tested in the same way. A training with less than half the base's BLEU *did
     not train* within this budget: its row is not tested and is excluded from the pooled variance,
     which assumes that all rows have the same spread. The paper's figures are for newstest2013 (base

@@ -92,7 +92,7 @@ def test_a_folder_keeps_the_defaults_of_the_search(tmp_path):
     again.search_defaults = {}
     assert found == again.translate(TEXTS, engine="keras", **defaults)
     assert found != again.translate(TEXTS, engine="keras")
-    again.save_to_preset(tmp_path)  # what is no longer so is not left there
+    again.save_to_preset(tmp_path)  # removes the old file
     assert not (tmp_path / "search.json").exists()
     assert TransformerSeq2SeqLM.from_preset(str(tmp_path)).search_defaults == {}
 
