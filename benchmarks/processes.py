@@ -21,16 +21,19 @@ class Worker:
         backend: Keras backend; None if Keras is not used.
         checkout: Folder with another version of `aiayn_keras` to import.
         python: The interpreter, if it is a different one.
+        with_gpus: True to let it use GPUs.
 
     Attributes:
         idle_cpu_seconds: CPU time that it used while idle.
         peak_bytes: Its peak resident memory.
     """
 
-    def __init__(self, log, backend=None, checkout=None, python=None):
+    def __init__(self, log, backend=None, checkout=None, python=None, with_gpus=False):
         self.log = Path(log)
         self.idle_cpu_seconds, self.peak_bytes = 0.0, 0
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        if not with_gpus:
+            environment["CUDA_VISIBLE_DEVICES"] = ""
         folders = [*([checkout] if checkout else []), ROOT, environment.get("PYTHONPATH", "")]
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, map(str, folders)))
         if backend is not None:

@@ -180,7 +180,8 @@ def _as_pair(x, y):
     if missing:
         raise ValueError(
             "Texts must be a dictionary of `encoder_text` and `decoder_text`. "
-            f"Missing: {sorted(missing)}. Received: {sorted(x)}."
+            f"Missing: {sorted(missing)}. Received: {sorted(x)}. Give token ids to `model(x)`, or "
+            "to a model without a preprocessor."
         )
     return x
 

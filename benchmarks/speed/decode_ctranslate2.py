@@ -10,7 +10,7 @@ def load_ctranslate2(task):
     """CTranslate2 with the fastest number of threads here: for small batches one may beat two."""
     import ctranslate2
 
-    supported = ctranslate2.get_supported_compute_types("cpu")
+    supported = ctranslate2.get_supported_compute_types(_device())
     if task.precision not in supported:
         raise ValueError(
             f"{task.precision} is not supported here, only {', '.join(sorted(supported))}"
@@ -24,6 +24,12 @@ def load_ctranslate2(task):
     return min(systems, key=lambda system: _second_time(system.translate, task.texts))
 
 
+def _device():
+    import ctranslate2
+
+    return "cuda" if ctranslate2.get_cuda_device_count() else "cpu"
+
+
 def build_translator(task, **threads):
     """A `Translator` with this number of threads."""
     import ctranslate2
@@ -31,7 +37,7 @@ def build_translator(task, **threads):
 
     pieces = sentencepiece.SentencePieceProcessor(f"{task.artifact}/sentencepiece.model")
     translator = ctranslate2.Translator(
-        task.artifact, device="cpu", compute_type=task.precision, **threads
+        task.artifact, device=_device(), compute_type=task.precision, **threads
     )
     options = {"min_decoding_length": 0}  # 1 by default; ours may be empty
     if task.forced_length is not None:

@@ -24,14 +24,14 @@ def load_compiled(task):
 def _load(task, compiled):
     import torch
 
-    model = _model(task)
+    model = _model(task).to(_device())
     if compiled:
         model.compile(dynamic=len(load_batches(task.batches)) > 1 or None)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
     autocast = (
         contextlib.nullcontext
         if task.precision == "float32"
-        else lambda: torch.autocast("cpu", getattr(torch, task.precision))
+        else lambda: torch.autocast(_device(), getattr(torch, task.precision))
     )
 
     def step(batch):
@@ -56,7 +56,10 @@ def torch_trainer(step, batches, compiled=False):
     import torch
 
     tensors = [
-        {name: torch.from_numpy(array.astype(np.int64)) for name, array in batch.items()}
+        {
+            name: torch.from_numpy(array.astype(np.int64)).to(_device())
+            for name, array in batch.items()
+        }
         for batch in batches
     ]
 
@@ -69,6 +72,12 @@ def torch_trainer(step, batches, compiled=False):
         return torch._dynamo.utils.counters["stats"]["unique_graphs"]
 
     return Trainer(run, batches, count if compiled else None)
+
+
+def _device():
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _model(task):
@@ -97,7 +106,7 @@ def _model(task):
         def forward(self, batch):
             is_padding = batch["encoder_padding_mask"] == 0
             length = batch["decoder_token_ids"].shape[1]
-            future = torch.triu(torch.ones(length, length, dtype=torch.bool), 1)
+            future = torch.triu(torch.ones(length, length, dtype=torch.bool, device=_device()), 1)
             x = self.transformer(
                 self.embed(batch["encoder_token_ids"]),
                 self.embed(batch["decoder_token_ids"]),

@@ -1,0 +1,1 @@
+"""Checks and figures for the devices of this machine."""
