@@ -65,6 +65,8 @@ class Delivery(pydantic.BaseModel):
         compared_by: The figure that the rule `best` compares, `"bleu"`, `"chrf"` or `"figure"`.
         delivered: Name of the chosen candidate.
         candidates: All of them; by any other rule, the chosen one.
+        engine: Name of the engine that translated for the figures of the rule `best`, such as
+            `"keras"`; older files lack it.
     """
 
     model_config = _CONFIG
@@ -73,6 +75,7 @@ class Delivery(pydantic.BaseModel):
     compared_by: str | None = None
     delivered: Annotated[str, Field(max_length=200)]
     candidates: Annotated[list[Candidate], Field(min_length=1)]
+    engine: Annotated[str, Field(max_length=200)] | None = None
 
     def write(self, path):
         """Writes the file, whole or not at all."""
@@ -139,7 +142,13 @@ def _compare(run, candidates):
         _load(run, candidate)
         measured.append(candidate.model_copy(update=validation.of_these_weights()))
     best = max(measured, key=lambda each: (getattr(each, by), -each.perplexity))
-    return Delivery(keep="best", compared_by=by, delivered=best.name, candidates=measured)
+    return Delivery(
+        keep="best",
+        compared_by=by,
+        delivered=best.name,
+        candidates=measured,
+        engine=validation.engine,
+    )
 
 
 def _load(run, candidate):

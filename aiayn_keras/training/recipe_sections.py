@@ -9,9 +9,8 @@ the messages for wrong values take it from there.
 """
 
 import contextlib
-import dataclasses
 import re
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import pydantic
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -19,14 +18,12 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from aiayn_keras.backend import bfloat16_products
 from aiayn_keras.data import corpus_names
 from aiayn_keras.data.augmentation import MAX_VARIANTS
-from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.models.architecture import (
     INTEGERS,
 )
 from aiayn_keras.models.text_normalization import NORMALIZATIONS
 from aiayn_keras.optimization import paper_adam
 from aiayn_keras.parsing.trees import TREE_LEAVES
-from aiayn_keras.training.translation_scores import check_bleu_tokenizer
 
 MONITORS = ("loss", "bleu", "chrf")
 """Figures that compare checkpoints, besides functions of the user's own."""
@@ -51,19 +48,9 @@ def integer_within(maximum, minimum=1):
     return Annotated[int, Field(strict=True, ge=minimum, le=maximum)]
 
 
-def _number(**bounds):
+def number_within(**bounds):
     """Makes the type of a number within bounds, named as in `pydantic.Field`."""
     return Annotated[float, BeforeValidator(_refuse_boolean), Field(**bounds)]
-
-
-def _type_of_search_option(field):
-    """Makes the type of a field of `SearchOptions` from the limits in its metadata."""
-    if field.name == "constraint":  # in a recipe, a name or a dictionary
-        return str | dict[str, Any] | None
-    bounds = {"ge": field.metadata["minimum"], "le": field.metadata.get("maximum")}
-    if field.type is float:
-        return _number(**bounds)
-    return Annotated[field.type, Field(strict=True, **bounds)]
 
 
 def _refuse_boolean(value):
@@ -87,7 +74,7 @@ def _one_or_two_files(value):
     return value
 
 
-Share = _number(ge=0.0, lt=1.0)
+Share = number_within(ge=0.0, lt=1.0)
 _Files = Annotated[tuple[str, ...], BeforeValidator(_one_or_two_files)]
 
 
@@ -136,7 +123,7 @@ class TokenizerSection(Section):
     byte_fallback: bool = False
     split_digits: bool = True
     whole_target_words: bool = False
-    sampling_alpha: _number(gt=0.0, lt=1.0) | None = None
+    sampling_alpha: number_within(gt=0.0, lt=1.0) | None = None
 
 
 class AugmentationSection(Section):
@@ -192,7 +179,7 @@ class BatchesSection(Section):
     max_shapes: integer_within(_MAX_SHAPES) = 8
     packing: bool = False
     max_length: integer_within(INTEGERS["max_sequence_length"][1]) = 250
-    max_ratio: _number(ge=1.0, le=_MAX_LENGTH_RATIO) | None = 3.0
+    max_ratio: number_within(ge=1.0, le=_MAX_LENGTH_RATIO) | None = 3.0
 
 
 class OptimizerSection(Section):
@@ -211,10 +198,10 @@ class OptimizerSection(Section):
     changeable: ClassVar = ("warmup_steps", "peak_learning_rate", "gradient_accumulation_steps")
 
     warmup_steps: integer_within(_MAX_UPDATES) = 4000
-    peak_learning_rate: _number(gt=0.0, le=_MAX_LEARNING_RATE) | None = None
-    label_smoothing: _number(ge=0.0, le=0.99) | None = None
+    peak_learning_rate: number_within(gt=0.0, le=_MAX_LEARNING_RATE) | None = None
+    label_smoothing: number_within(ge=0.0, le=0.99) | None = None
     gradient_accumulation_steps: integer_within(_MAX_BATCHES_PER_UPDATE) = 1
-    ema_momentum: _number(gt=0.0, lt=1.0) | None = None
+    ema_momentum: number_within(gt=0.0, lt=1.0) | None = None
 
     def build(self, hidden_dim):
         """Makes the optimizer of a model whose width is `hidden_dim`."""
@@ -340,48 +327,6 @@ class TrainingSection(Section):
         return self
 
 
-class _EvaluationBase(Section):
-    """The search for translations (paper 6.1), with the fields of `SearchOptions`, and their BLEU.
-
-    Attributes:
-        bleu_tokenizer: sacreBLEU's tokenizer; `"none"` for tokenized text.
-        lowercase: Whether BLEU ignores case.
-    """
-
-    changeable: ClassVar = (
-        *("bleu_tokenizer", "lowercase"),
-        *(field.name for field in dataclasses.fields(SearchOptions)),
-    )
-
-    bleu_tokenizer: str = "13a"
-    lowercase: bool = False
-
-    @pydantic.field_validator("bleu_tokenizer")
-    @classmethod
-    def _known(cls, name):
-        return check_bleu_tokenizer(name)
-
-    def search_options(self):
-        """Makes the `SearchOptions`, which refuse options that conflict."""
-        return SearchOptions(**self.model_dump(exclude={"bleu_tokenizer", "lowercase"}))
-
-    @pydantic.model_validator(mode="after")
-    def _searchable(self):
-        self.search_options()
-        return self
-
-
-EvaluationSection = pydantic.create_model(
-    "EvaluationSection",
-    __base__=_EvaluationBase,
-    **{
-        field.name: (_type_of_search_option(field), field.default)
-        for field in dataclasses.fields(SearchOptions)
-        if field.name != "num_return_sequences"
-    },
-)
-
-
 _FIELDS_OF_CORPORA = {
     "variant": "multi30k",
     "train_size": "demo",
@@ -408,7 +353,7 @@ class MixSection(Section):
     name: str | None = None
     train: _Files | None = None
     test: _Files | None = None
-    share: _number(gt=0.0, lt=1.0) = 0.5
+    share: number_within(gt=0.0, lt=1.0) = 0.5
 
     @pydantic.model_validator(mode="after")
     def _name_or_files(self):

@@ -7,7 +7,7 @@ from urllib.error import URLError
 
 import sacrebleu
 
-from aiayn_keras.decoding.engines import AUTO, choose_engine
+from aiayn_keras.decoding.engines import EngineError, choose_engine
 from aiayn_keras_light.checks import check_sides
 from aiayn_keras_light.scripts import UNSPACED_LETTER
 from aiayn_keras_light.translating import NoTranslationError
@@ -237,8 +237,15 @@ def evaluate_bleu(model, pairs, evaluation):
 
 
 def engine_of_recipe(model, evaluation):
-    """Names the engine that searches in `translate_as_recipe`, as `choose_engine` does."""
-    return choose_engine(AUTO, (model,), evaluation.search_options())
+    """Names the engine that searches in `translate_as_recipe`.
+
+    Raises:
+        EngineError: If the recipe's engine cannot do the search.
+    """
+    try:
+        return choose_engine(evaluation.engine, (model,), evaluation.search_options())
+    except EngineError as error:
+        raise EngineError(f"`evaluation.engine`={evaluation.engine}: {error}") from error
 
 
 def translate_as_recipe(model, sources, evaluation):
@@ -257,7 +264,7 @@ def translate_as_recipe(model, sources, evaluation):
     """
     options = dataclasses.asdict(evaluation.search_options())
     try:
-        translations = model.translate(sources, **options)
+        translations = model.translate(sources, engine=evaluation.engine, **options)
     except NoTranslationError as error:
         logger.warning(
             "%d of %d sentences have no translation that keeps `evaluation.constraint`; the first "

@@ -10,7 +10,12 @@ from aiayn_keras.common.own_modules import import_own_module
 from aiayn_keras.training.averaging import ema_weights
 from aiayn_keras.training.building import copy_weights
 from aiayn_keras.training.recipe_sections import MONITORS
-from aiayn_keras.training.translation_scores import corpus_bleu, corpus_chrf, translate_as_recipe
+from aiayn_keras.training.translation_scores import (
+    corpus_bleu,
+    corpus_chrf,
+    engine_of_recipe,
+    translate_as_recipe,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +84,13 @@ class Validation:
 
     Args:
         run: The `TrainingRun`.
+
+    Attributes:
+        vocabulary_size: Number of wordpieces of the target side.
+        engine: Name of the engine that translates the text, such as `"keras"`.
+
+    Raises:
+        EngineError: If the recipe's engine cannot do its search.
     """
 
     def __init__(self, run):
@@ -86,6 +98,7 @@ class Validation:
         self._pairs, self._evaluation = run.corpus.validation, run.recipe.evaluation
         self._monitor = run.recipe.training.monitor
         self._own_figure = load_monitor(run.recipe.training)
+        self.engine = engine_of_recipe(self._translator, self._evaluation)
         tokenizer = self._translator.preprocessor.tokenizer
         self._num_tokens = sum(
             len(ids) + 1 for ids in tokenizer.of_targets()(list(self._pairs.targets))
@@ -101,9 +114,8 @@ class Validation:
         """Translates the text; returns `bleu`, `chrf` (0 to 100), and `figure` if there is one."""
         with ema_weights(self._model):
             figures = self._translations()
-        logger.info(
-            "Validation %s", ", ".join(f"{name} {each:.2f}" for name, each in figures.items())
-        )
+        shown = ", ".join(f"{name} {each:.2f}" for name, each in figures.items())
+        logger.info("Validation %s (engine %s)", shown, self.engine)
         return figures
 
     def of_these_weights(self):

@@ -10,7 +10,7 @@ from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
 from aiayn_keras.models.architecture import depths_of
 from aiayn_keras.training import Recipe, RecipeError, load_recipe, recipe_names
-from aiayn_keras.training.recipe_sections import EvaluationSection
+from aiayn_keras.training.evaluation_section import EvaluationSection
 from aiayn_keras_light.search_numbers import search_defaults_of
 from tests.data.text_bytes import write
 
@@ -129,7 +129,7 @@ def test_a_recipe_builds_the_preset_it_names():
 
 
 def test_a_trained_model_searches_as_its_evaluation_does():
-    settings = ["num_beams=5", "length_penalty_offset=0", "max_length=9", "min_length=2"]
+    settings = ["num_beams=5", "length_penalty_offset=0", "max_length=9", "engine=keras"]
     section = load_recipe("demo", [f"evaluation.{each}" for each in settings]).evaluation
     defaults = search_defaults_of(section.search_options())
     assert defaults == {"num_beams": 5, "length_penalty_offset": 0}
@@ -146,6 +146,8 @@ def test_searches_are_those_of_translate_unless_the_recipe_says_otherwise():
     assert section.search_options() == SearchOptions(constraint=BalancedBrackets(max_depth=9))
     with pytest.raises(RecipeError, match=r"`evaluation`: `constraint` must be one of brackets"):
         load_recipe("demo", ["evaluation.constraint=trees"])
+    with pytest.raises(RecipeError, match=r"evaluation\.engine.*give one of auto, keras, ctransl"):
+        load_recipe("demo", ["evaluation.engine=fairseq"])
     with pytest.raises(RecipeError, match=r"`evaluation`: `min_length` must be from 0 to"):
         load_recipe("demo", ["evaluation.min_length=5", "evaluation.max_length=4"])
 

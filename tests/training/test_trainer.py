@@ -8,7 +8,7 @@ import keras_hub
 import numpy as np
 import pytest
 
-from aiayn_keras.decoding.engines import choose_engine
+from aiayn_keras.decoding.engines import EngineError, choose_engine
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.training import list_checkpoints, read_evaluation, train
 from aiayn_keras.training.fitting import Checkpoints
@@ -51,6 +51,20 @@ def test_nearly_all_sources_are_of_the_length_that_is_said_to_be_learned(trained
     sources = read_corpus(small_recipe()).train.pairs(tokenizer, 512).source_lengths + 1
     assert np.mean(sources <= tokenizer.learned_length) >= 0.99
     assert np.mean(sources < tokenizer.learned_length) < 0.99
+
+
+def test_the_engine_of_the_recipe_translates_and_is_named(tmp_path):
+    settings = "evaluation.engine=keras", "training.updates=20", "training.bleu_every=20"
+    train(small_recipe(*settings, "training.keep=best"), tmp_path)
+    for name in ("evaluation.json", "candidates.json"):
+        assert json.loads((tmp_path / name).read_text("utf-8"))["engine"] == "keras"
+
+
+def test_an_engine_that_cannot_do_the_search_is_refused_before_the_first_update(tmp_path):
+    settings = "evaluation.engine=ctranslate2", "evaluation.no_repeat_ngram_size=2"
+    with pytest.raises(EngineError, match=r"`evaluation\.engine`=ctranslate2: .*cannot be used"):
+        train(small_recipe(*settings), tmp_path)
+    assert not (tmp_path / "history.json").exists()
 
 
 def test_the_evaluation_keeps_the_signature(trained_run):

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from aiayn_keras.data import ParallelText
+from aiayn_keras.decoding.engines import ENGINES, Engine
+from aiayn_keras.training.evaluation_section import EvaluationSection
 from aiayn_keras.training.fitting import Checkpoints, _in_float32
+from aiayn_keras.training.translation_scores import engine_of_recipe, translate_as_recipe
 from aiayn_keras.training.validation import Validation, warn_of_shared_pairs
+from tests.random_parser import SOURCES, build_random_parser
 
 
 def validation_with(figure):
@@ -87,3 +91,29 @@ def test_a_text_that_is_learned_from_is_warned_of(caplog):
     warn_of_shared_pairs(learned, many)
     warn_of_shared_pairs((), some)
     assert not caplog.text
+
+
+def test_the_engine_of_the_recipe_searches(monkeypatch):
+    batches = []
+
+    class EngineDouble(Engine):
+        """Test double of another program: our own search, which is noted."""
+
+        def __init__(self, model):
+            pass
+
+        @staticmethod
+        def obstacle(models, options, is_made=False):
+            return None
+
+        def find(self, options, own_find, *tensors):
+            batches.append(tensors)
+            return own_find(*tensors)
+
+    monkeypatch.setitem(ENGINES, "double", EngineDouble)
+    model = build_random_parser()
+    for engine, is_used in (("keras", False), ("double", True)):
+        evaluation = EvaluationSection(engine=engine, num_beams=1, max_length=5)
+        translate_as_recipe(model, SOURCES, evaluation)
+        assert bool(batches) == is_used
+        assert engine_of_recipe(model, evaluation) == engine
