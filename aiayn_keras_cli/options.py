@@ -183,8 +183,8 @@ def is_given(name):
     return source != ParameterSource.DEFAULT
 
 
-def engine_options(command):
-    """Gives a command the options `ray` and `workers`, the arguments of `quiet_engine`."""
+def pool_options(command):
+    """Gives a command the options `ray` and `workers`, the arguments of `quiet_pool`."""
     workers = click.option(
         "--workers",
         type=click.IntRange(min=1, max=100_000),
@@ -203,12 +203,12 @@ def engine_options(command):
     return ray(workers(command))
 
 
-def quiet_engine(workers, ray):
-    """Makes the `Engine` of a `KerasCommand`; workers start as quietly as the command did."""
-    from aiayn_keras.scale.engines import Engine
+def quiet_pool(workers, ray):
+    """Makes the `WorkerPool` of a `KerasCommand`; workers start as quietly as the command did."""
+    from aiayn_keras.scale.worker_pool import WorkerPool
 
     is_verbose = click.get_current_context().meta[IS_VERBOSE]
-    return Engine(workers, ray, starting=contextlib.nullcontext if is_verbose else quiet_start)
+    return WorkerPool(workers, ray, starting=contextlib.nullcontext if is_verbose else quiet_start)
 
 
 def require_model_folder(folder):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras_cli.options import LocalPath, engine_options, quiet_engine
+from aiayn_keras_cli.options import LocalPath, pool_options, quiet_pool
 from aiayn_keras_cli.running import KerasCommand
 
 _SETTINGS = click.option(
@@ -21,7 +21,7 @@ _SETTINGS = click.option(
 @click.argument("recipe")
 @_SETTINGS
 @click.option("--output", metavar="FOLDER|URL", required=True, help="Folder to create.")
-@engine_options
+@pool_options
 def prepare(recipe, settings, output, ray, workers):
     """Tokenize the training text of RECIPE once.
 
@@ -31,7 +31,7 @@ def prepare(recipe, settings, output, ray, workers):
     from aiayn_keras.scale.preparation import prepare as run
     from aiayn_keras.training import load_recipe
 
-    done = run(load_recipe(recipe, settings), output, quiet_engine(workers, ray))
+    done = run(load_recipe(recipe, settings), output, quiet_pool(workers, ray))
     click.echo(f"{done.lines - done.bad_lines:,} pairs are in {output}.")
     if done.bad_lines:
         click.echo(f"{done.bad_lines:,} lines are bad: see {output}/*bad*.jsonl.", err=True)

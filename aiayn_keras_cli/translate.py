@@ -23,10 +23,10 @@ from aiayn_keras_cli.options import (
     LocalPath,
     asked_checkpoint,
     chosen_checkpoint,
-    engine_options,
     is_given,
     load_model,
-    quiet_engine,
+    pool_options,
+    quiet_pool,
     report_engine,
     say_checkpoint,
     search_options,
@@ -51,7 +51,7 @@ from aiayn_keras_cli.streams import (
 )
 @click.option("--output", metavar="FOLDER|URL", help="Folder for the translations of files.")
 @DOCUMENT_FORMAT
-@engine_options
+@pool_options
 @click.option(
     "--prefixes",
     "prefix_file",
@@ -259,8 +259,8 @@ def _run_job(model_folder, pattern, output, ray, workers, options):
     del options["batch_size"]
     done = translate_files(
         *(model_folder, pattern, output),
-        engine=quiet_engine(workers, ray),
-        search_engine=options.pop("engine"),
+        pool=quiet_pool(workers, ray),
+        engine=options.pop("engine"),
         **options,
     )
     click.echo(f"{done.lines:,} lines are in {output}.")

@@ -181,7 +181,7 @@ class CTranslate2Search:
 
 
 def _may_be_early(row, finished, numbers):
-    """Whether CTranslate2 may have stopped too early for a sentence."""
+    """True if CTranslate2 may have stopped too early for a sentence."""
     return (
         _repeats_part(row)
         or any(_repeats_part(found) for _, found in finished)
@@ -190,13 +190,13 @@ def _may_be_early(row, finished, numbers):
 
 
 def _may_go_on(finished, best):
-    """Whether one of the best hypotheses is among the last that were found, of several lengths."""
+    """True if one of the best hypotheses is among the last that were found, of several lengths."""
     lengths = {len(found) for _, found in finished}
     return len(lengths) > 1 and any(len(found) == max(lengths) for _, found in best)
 
 
 def _repeats_part(ids):
-    """Whether a tuple or list of token ids has a part that is repeated.
+    """True if a tuple or list of token ids has a part that is repeated.
 
     Example:
         >>> _repeats_part([5, 7, 8, 7, 8, 7, 8]), _repeats_part([5, 5, 6, 5, 5])

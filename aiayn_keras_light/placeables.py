@@ -453,7 +453,7 @@ def _joined(parts, translations):
 
 
 def _need_space(left, right):
-    """Whether a string ends, and the next begins, with a letter or digit of a spaced script."""
+    """True if a string ends, and the next begins, with a letter or digit of a spaced script."""
     sides = left[-1:], right[:1]
     return all(each.isalnum() and not UNSPACED_LETTER.match(each) for each in sides)
 

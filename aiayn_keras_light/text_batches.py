@@ -69,7 +69,7 @@ def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf, is_cut=Fa
 
 
 def is_to_split(length, max_sequence_length, learned_length, of_any_length):
-    """Whether a text is translated sentence by sentence.
+    """True if a text is translated sentence by sentence.
 
     Args:
         length: Number of its tokens, the end token included.

@@ -230,7 +230,7 @@ def map_in_threads(function, items, num_threads=2):
 
 
 def _is_copied(text, tokenizer, options):
-    """Whether a text is its own translation; a constraint may not allow it."""
+    """True if a text is its own translation; a constraint may not allow it."""
     return (
         tokenizer.copy_without_letters
         and options.constraint is None

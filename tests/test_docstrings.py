@@ -44,7 +44,7 @@ def first_lines(source):
 
 
 def begins_with_a_question_word(line):
-    return re.match(r"(What|Which|Where|When|Who|Whom|How|Why)\b", line) is not None
+    return re.match(r"(What|Which|Where|When|Whether|Who|Whom|How|Why)\b", line) is not None
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -55,7 +55,7 @@ def test_docstrings_begin_with_a_noun_or_a_verb(path):
 
 
 def test_question_words_are_seen():
-    source = '"""Which is it."""\ndef f():\n    """Whether it is."""\nclass A:\n    """What."""'
+    source = '"""Whether it is."""\ndef f():\n    """True if it is."""\nclass A:\n    """What."""'
     assert [begins_with_a_question_word(line) for _, line in first_lines(source)] == [
         True,
         False,

@@ -54,7 +54,7 @@ def changes_of(layer):
 
 
 def is_known(thing):
-    """Whether a class or a function is from this package or Keras."""
+    """True if a class or a function is from this package or Keras."""
     return _is_known_module(getattr(thing, "__module__", None) or "")
 
 

@@ -171,7 +171,7 @@ def swap_heads(x):
 
 
 def attends_by_rows(num_sentences):
-    """Whether each hypothesis attends with a batch axis of its own, all of them to the same keys.
+    """True if each hypothesis attends with a batch axis of its own, all of them to the same keys.
 
     TensorFlow divides a product of one head among threads if it has more than 16,384 terms, as with
     4 hypotheses of 17 positions and a width of 64. Waking them takes 20 to 60 µs, where the product

@@ -248,7 +248,7 @@ def join_strings(separators, sentences, translations):
 
 
 def _are_words_beside(left, right):
-    """Whether strings end, and others begin, so that a space belongs between them."""
+    """True if strings end, and others begin, so that a space belongs between them."""
     return all(map(_IS_BETWEEN_WORDS, (left[-1:], right[:1])))
 
 

@@ -74,7 +74,7 @@ class CTranslate2Engine(Engine):
                     self._snapshot = None
 
     def _is_current(self, snapshot):
-        """Whether a translator made at the time of a snapshot translates as the model does now."""
+        """True if a translator made at the time of a snapshot translates as the model does now."""
         if _obstacle_in_model(self._model) is not None:
             return False
         return snapshot.is_current(self._model.backbone)

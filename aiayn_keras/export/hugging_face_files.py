@@ -170,7 +170,7 @@ def _merges(pieces):
 
 
 def _composes(proto):
-    """Whether a SentencePiece model's rules compose letters, such as those of Hangul."""
+    """True if a SentencePiece model's rules compose letters, such as those of Hangul."""
     parts = "\u1100\u1161\u11a8"
     pieces = sentencepiece.SentencePieceProcessor(model_proto=proto)
     return pieces.normalize(parts).endswith(unicodedata.normalize("NFC", parts))

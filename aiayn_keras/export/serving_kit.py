@@ -109,7 +109,7 @@ def _read_notes(version):
 
 
 def _is_whole(version):
-    """Whether a version has notes, which the export writes."""
+    """True if a version has notes, which the export writes."""
     try:
         _read_notes(version)
     except (OSError, ValueError):

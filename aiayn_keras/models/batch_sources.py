@@ -22,18 +22,18 @@ _KINDS_OF_TEXT = "OSTU"
 
 
 def gives_batches(x):
-    """Whether data gives batches, and is not texts or arrays in memory."""
+    """True if data gives batches, and is not texts or arrays in memory."""
     return is_iterated(x) or _is_mapped(x)
 
 
 def is_iterated(x):
-    """Whether data is a `PyDataset`, a generator or a `DataLoader`."""
+    """True if data is a `PyDataset`, a generator or a `DataLoader`."""
     is_loader = ("torch", "DataLoader") in _packages_and_names(x)
     return is_loader or isinstance(x, (keras.utils.PyDataset, Iterator))
 
 
 def is_grain(x):
-    """Whether data is a data set of Grain, whose steps KerasHub counts."""
+    """True if data is a data set of Grain, whose steps KerasHub counts."""
     return any(
         package == "grain" and name in ("MapDataset", "IterDataset")
         for package, name in _packages_and_names(x)
@@ -222,7 +222,7 @@ def _refuse_single_texts(element_spec):
 
 
 def _is_mapped(data):
-    """Whether data is of `tf.data` or Grain; a `datasets.Dataset` of Hugging Face is rows."""
+    """True if data is of `tf.data` or Grain; a `datasets.Dataset` of Hugging Face is rows."""
     return is_grain(data) or (hasattr(data, "element_spec") and hasattr(data, "map"))
 
 

@@ -151,7 +151,7 @@ class Backbone(_ObjectOfClass):
 
     @property
     def is_ours(self):
-        """Whether it is the class itself, and not one derived from it."""
+        """True if it is the class itself, and not one derived from it."""
         return self.registered_name == BACKBONE_CLASS
 
 

@@ -296,15 +296,15 @@ class PartWork(abc.ABC):
             return part.number, error
 
 
-def finish_job(job, engine, work_class, arguments, *, uses_accelerator=False, description=""):
+def finish_job(job, pool, work_class, arguments, *, uses_accelerator=False, description=""):
     """Works on the unfinished parts of a job, with a progress bar.
 
     Args:
         job: An opened `Job`.
-        engine: `Engine`.
+        pool: `WorkerPool`.
         work_class: A subclass of `PartWork`; its constructor takes the job's output first.
         arguments: Tuple of the other arguments of the constructor.
-        uses_accelerator: As in `Engine.run`.
+        uses_accelerator: As in `WorkerPool.run`.
         description: Text before the progress bar.
 
     Returns:
@@ -316,7 +316,7 @@ def finish_job(job, engine, work_class, arguments, *, uses_accelerator=False, de
         RuntimeError: If workers wrote into a folder that this process does not see.
     """
     left, done = job.open_parts()
-    results = engine.run(
+    results = pool.run(
         work_class, (job.output, *arguments), left, uses_accelerator=uses_accelerator
     )
     start, lines, problems = time.perf_counter(), 0, []

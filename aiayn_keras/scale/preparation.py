@@ -32,10 +32,10 @@ from aiayn_keras.data.text_layout import (
 )
 from aiayn_keras.data.token_pairs import processors_of
 from aiayn_keras.data.token_shards import INDEX, MAX_TOKENIZER_BYTES, TOKENIZER, Shard, facts_of
-from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.job import Job, PartWork, Totals, finish_job, first_of, stem_of
 from aiayn_keras.scale.part_lines import is_parquet, read_lines, read_pairs
 from aiayn_keras.scale.parts import plan_parts
+from aiayn_keras.scale.worker_pool import WorkerPool
 from aiayn_keras.training.recipe import RecipeError
 from aiayn_keras.training.training_data import (
     MAX_VOCABULARY_PAIRS,
@@ -55,7 +55,7 @@ _PART_BYTES = 16_000_000
 
 
 def prepare(
-    recipe, output, engine=None, *, part_bytes=_PART_BYTES, max_pairs_per_shard=MAX_PAIRS_PER_SHARD
+    recipe, output, pool=None, *, part_bytes=_PART_BYTES, max_pairs_per_shard=MAX_PAIRS_PER_SHARD
 ):
     """Learns a recipe's vocabulary and writes its training pairs as token shards.
 
@@ -70,7 +70,7 @@ def prepare(
         recipe: A `Recipe`. Its `corpus.train` may hold patterns and URLs, as in `find_files`, of
             aligned files, of tab-separated ones, or of Parquet with columns `source` and `target`.
         output: Path or URL of the folder to create, for the recipe's field `corpus.shards`.
-        engine: The `Engine`, by default one process for each core.
+        pool: The `WorkerPool`, by default one process for each core.
         part_bytes: As in `plan_parts`.
         max_pairs_per_shard: As in `write_shards`.
 
@@ -96,10 +96,10 @@ def prepare(
             f"{names} needs text, which prepared shards do not hold: leave it out, or train "
             "without `aiayn-keras prepare`."
         )
-    engine, output = engine or Engine(), absolute(output)
+    pool, output = pool or WorkerPool(), absolute(output)
     section = recipe.corpus
     if section.name or section.tree_leaves or recipe.tokenizer.whole_target_words:
-        return _prepare_in_memory(recipe, output, engine)
+        return _prepare_in_memory(recipe, output, pool)
     files, parts = plan_parts(section.train, part_bytes, left_out=output)
     if not parts:  # Parquet files without a row
         raise CorpusError(f"{' and '.join(section.train)}: there is no pair to prepare.")
@@ -111,15 +111,15 @@ def prepare(
         "most_pairs": max_pairs_per_shard,
     }
     with job.opened(description):
-        return _prepare_parts(job, recipe, engine, max_pairs_per_shard)
+        return _prepare_parts(job, recipe, pool, max_pairs_per_shard)
 
 
-def _prepare_parts(job, recipe, engine, max_pairs_per_shard):
+def _prepare_parts(job, recipe, pool, max_pairs_per_shard):
     section = recipe.corpus
-    tokenizer = _tokenizer_of(job, recipe.vocabulary, engine)
+    tokenizer = _tokenizer_of(job, recipe.vocabulary, pool)
     dtype = dtype_of(tokenizer.vocabulary_size())
     arguments = (tokenizer.proto, tokenizer.target_proto, dtype, max_pairs_per_shard)
-    manifests = finish_job(job, engine, _TokenizingWork, arguments, description="tokenizing ")
+    manifests = finish_job(job, pool, _TokenizingWork, arguments, description="tokenizing ")
     shards = [shard for manifest in manifests for shard in _shards_of(manifest)]
     if not shards:
         raise CorpusError(f"{' and '.join(section.train)}: there is no pair to prepare.")
@@ -128,9 +128,9 @@ def _prepare_parts(job, recipe, engine, max_pairs_per_shard):
     return Totals.of(manifests)
 
 
-def _prepare_in_memory(recipe, output, engine):
+def _prepare_in_memory(recipe, output, pool):
     """Writes the shards of a corpus that is read into memory."""
-    if engine != Engine() or is_url(output):
+    if pool != WorkerPool() or is_url(output):
         raise RecipeError(
             "Workers and URLs are only for files of aligned or tab-separated text, or of Parquet. "
             "Prepare this corpus without them."
@@ -162,14 +162,14 @@ def _prepare_in_memory(recipe, output, engine):
 # ---- The vocabulary ----
 
 
-def _tokenizer_of(job, section, engine):
+def _tokenizer_of(job, section, pool):
     """The `TransformerTokenizer` of a job, which is learned if it does not exist yet."""
     address = join(job.output, TOKENIZER)
     if TOKENIZER in sizes_in(job.output):
         return tokenizer_of_shards(read_file(address, MAX_TOKENIZER_BYTES), section)
     logger.info("Learning the vocabulary from a sample of the pairs.")
     wanted = -(-MAX_VOCABULARY_PAIRS // len(job.parts))
-    results = engine.run(_SampleWork, (wanted,), job.parts)
+    results = pool.run(_SampleWork, (wanted,), job.parts)
     with (
         contextlib.closing(results),
         open_progress(

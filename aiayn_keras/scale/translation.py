@@ -10,10 +10,10 @@ from aiayn_keras.data.token_shards import facts_of
 from aiayn_keras.decoding.engines import AUTO
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.models import TransformerSeq2SeqLM
-from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.job import Job, PartWork, Totals, finish_job, stem_of
 from aiayn_keras.scale.part_lines import read_lines
 from aiayn_keras.scale.parts import PART_BYTES, plan_parts
+from aiayn_keras.scale.worker_pool import WorkerPool
 from aiayn_keras.training.resume import read_inputs
 from aiayn_keras.training.run_folder import RunFolder
 from aiayn_keras.training.under_way import find_checkpoint, load_from_checkpoint
@@ -35,10 +35,10 @@ def translate_files(
     pattern,
     output,
     *,
-    engine=None,
+    pool=None,
     column="text",
     part_bytes=PART_BYTES,
-    search_engine=AUTO,
+    engine=AUTO,
     checkpoint=None,
     **options,
 ):
@@ -53,10 +53,10 @@ def translate_files(
         model_folder: A model folder, at the same path on all machines.
         pattern: Text, `.gz` and `.parquet` files, as in `find_files`.
         output: Path or URL of the folder.
-        engine: The `Engine`, by default one process. Each worker loads the model once.
+        pool: The `WorkerPool`, by default one process. Each worker loads the model once.
         column: Name of the column of Parquet files.
         part_bytes: As in `plan_parts`.
-        search_engine: The `engine` of `TransformerSeq2SeqLM.translate`.
+        engine: As in `TransformerSeq2SeqLM.translate`.
         checkpoint: For the folder of a training, the number of updates of the checkpoint to use;
             `None` for the model that it has delivered.
         **options: Options of the search, as in `TransformerSeq2SeqLM.translate`.
@@ -71,8 +71,8 @@ def translate_files(
         FolderInUseError: If another process is working on the job.
     """
     output, model_folder = absolute(output), absolute(model_folder)
-    if search_engine != AUTO:
-        options["engine"] = search_engine
+    if engine != AUTO:
+        options["engine"] = engine
     files, parts = plan_parts([pattern], part_bytes, left_out=output)
     job = Job(output, parts)
     description = {
@@ -88,10 +88,8 @@ def translate_files(
         description["checkpoint"] = checkpoint
     with job.opened(description):
         arguments = (model_folder, column, options, checkpoint)
-        engine = engine or Engine(workers=1)
-        return Totals.of(
-            finish_job(job, engine, _TranslationWork, arguments, uses_accelerator=True)
-        )
+        pool = pool or WorkerPool(workers=1)
+        return Totals.of(finish_job(job, pool, _TranslationWork, arguments, uses_accelerator=True))
 
 
 def checkpoint_of_job(output):

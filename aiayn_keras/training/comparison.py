@@ -40,7 +40,7 @@ class SystemScore:
 
     @property
     def is_significant(self):
-        """Whether the difference from the first system is significant."""
+        """True if the difference from the first system is significant."""
         return self.p_value is not None and self.p_value < _SIGNIFICANT
 
 

@@ -69,7 +69,7 @@ class Recipe(Section):
 
     @property
     def is_of_trees(self):
-        """Whether the corpus is constituency trees, which are read as they are."""
+        """True if the corpus is constituency trees, which are read as they are."""
         return _is_of_trees(self.corpus.tree_leaves, self.corpus.name)
 
     @property

@@ -72,7 +72,7 @@ class TrainingText:
         return tokenizer
 
     def copies_without_letters(self):
-        """Whether sources without letters are copied; None if every source has letters.
+        """True if sources without letters are copied; None if every source has letters.
 
         Judged by the text itself: quotation marks that were added may differ between the sides.
         """
@@ -264,7 +264,7 @@ def tokenizer_of_shards(proto, section):
 
 
 def copies_without_letters(text):
-    """Whether a corpus leaves texts without letters as they are, as most do.
+    """True if a corpus leaves texts without letters as they are, as most do.
 
     Args:
         text: A `ParallelText`.

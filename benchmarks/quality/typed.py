@@ -312,7 +312,7 @@ def _unchanged(translate, kind, cases, holds):
 
 
 def _holds_in_either_notation(text, number):
-    """Whether a text holds a number, with the separators of English or of other languages."""
+    """True if a text holds a number, with the separators of English or of other languages."""
     return number in text or number.translate(str.maketrans(",.", ".,")) in text
 
 

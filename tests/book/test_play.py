@@ -564,7 +564,7 @@ def test_the_tour_is_taken_with_the_keyboard_alone(page):
 
 
 def is_filled(page, name):
-    """Whether an element is shown, and the page in its frame drawn if it takes one."""
+    """True if an element is shown, and the page in its frame drawn if it takes one."""
     if name not in ("explorer", "steps"):
         return page.find(name).size["height"] > 0
     frames = page.frames(name)
@@ -592,7 +592,7 @@ def focused(page):
 
 
 def is_under_the_tour(page):
-    """Whether the tour hides a part of what has the focus, in a frame as well."""
+    """True if the tour hides a part of what has the focus, in a frame as well."""
     script = """
     const [active, tour] = [document.activeElement, document.getElementById("tour")];
     const isLarge = active.matches("[role=tabpanel]"); // larger than the window
@@ -835,7 +835,7 @@ def test_sentence_after_sentence_is_shown_and_leaves_no_trace_in_the_history(pag
 
 
 def is_about(page, name, text):
-    """Whether a frame is shown whose data name a text."""
+    """True if a frame is shown whose data name a text."""
     script = "return document.querySelector(`#${arguments[0]} iframe`)?.srcdoc ?? ''"
     return bool(page.frames(name)) and f'"title":"{text}' in page.browser.execute_script(
         script, name

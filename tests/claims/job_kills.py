@@ -23,7 +23,7 @@ import click
 import yaml
 
 from aiayn_keras.data import generate_demo_pairs
-from aiayn_keras.scale.engines import RAY_VARIABLES
+from aiayn_keras.scale.worker_pool import RAY_VARIABLES
 from tests.claims.kills import run_or_kill
 
 MODEL = Path(__file__).parents[2] / "saved_models" / "demo_en_de_keras"

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from aiayn_keras.common.folder_lock import FolderInUseError
 from aiayn_keras.data import CorpusError, TokenShards, generate_demo_pairs
 from aiayn_keras.models import TransformerSeq2SeqLM
-from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.job import Job, Manifest, finish_job
 from aiayn_keras.scale.parts import plan_parts
 from aiayn_keras.scale.preparation import EvenSample, prepare
 from aiayn_keras.scale.translation import _batches, translate_files
+from aiayn_keras.scale.worker_pool import WorkerPool
 from tests.random_parser import SOURCES, build_random_parser, is_tree_of
 from tests.runs import small_recipe
 
@@ -220,7 +220,10 @@ SMALL = {"part_bytes": 9_000, "max_pairs_per_shard": 100}
 @pytest.fixture(scope="module", name="prepared")
 def prepared_by_two_processes(tmp_path_factory):
     folder = tmp_path_factory.mktemp("prepared")
-    assert prepare(recipe_of(write_files(folder)), folder / "out", Engine(2), **SMALL) == (600, 0)
+    assert prepare(recipe_of(write_files(folder)), folder / "out", WorkerPool(2), **SMALL) == (
+        600,
+        0,
+    )
     return folder
 
 
@@ -242,7 +245,7 @@ def test_a_preparation_goes_on_to_the_same_shards_with_other_workers(prepared, t
     (copy / "index.json").unlink()
     (copy / "part-000001.json").unlink()
     (copy / "part-000002-00000.array_record").unlink()
-    prepare(recipe_of(files), copy, Engine(1), **SMALL)
+    prepare(recipe_of(files), copy, WorkerPool(1), **SMALL)
     names = {path.name for path in (prepared / "out").iterdir()}
     assert names == {path.name for path in copy.iterdir()}
     for name in names:
@@ -255,7 +258,7 @@ def test_lines_that_cannot_be_used_are_left_out(tmp_path):
         b"".join([*rows[:100], b"no tab\n", *rows[100:], b"\xff\ta\n"])
     )
     recipe = recipe_of([tmp_path / "a.tsv"])
-    assert prepare(recipe, tmp_path / "out", Engine(1), part_bytes=5_000) == (302, 2)
+    assert prepare(recipe, tmp_path / "out", WorkerPool(1), part_bytes=5_000) == (302, 2)
     assert len(TokenShards(tmp_path / "out", max_length=None)) == 300
     assert "found no tab" in read_parts(tmp_path / "out", ".bad.jsonl")
 
@@ -267,7 +270,7 @@ def test_damaged_files_are_reported_before_the_vocabulary_is_learned_and_may_be_
     whole = (tmp_path / "a.tsv.gz").read_bytes()
     for name in "ac":
         (tmp_path / f"{name}.tsv.gz").write_bytes(whole[:-5])
-    arguments = (recipe_of([tmp_path / "*.tsv.gz"]), tmp_path / "out", Engine(2))
+    arguments = (recipe_of([tmp_path / "*.tsv.gz"]), tmp_path / "out", WorkerPool(2))
     with pytest.raises(CorpusError, match=r"a\.tsv\.gz: .* such errors: 2\. No part is tokenized"):
         prepare(*arguments)
     for name in "ac":
@@ -278,7 +281,7 @@ def test_damaged_files_are_reported_before_the_vocabulary_is_learned_and_may_be_
 def test_a_corpus_without_a_pair_is_refused(tmp_path):
     (tmp_path / "a.tsv").write_text("no tab\n")
     with pytest.raises(ValueError, match=r"a\.tsv: there is no pair to prepare"):
-        prepare(recipe_of([tmp_path / "a.tsv"]), tmp_path / "out", Engine(1))
+        prepare(recipe_of([tmp_path / "a.tsv"]), tmp_path / "out", WorkerPool(1))
 
 
 def test_a_parquet_file_without_a_row_is_refused(tmp_path):
@@ -287,7 +290,7 @@ def test_a_parquet_file_without_a_row_is_refused(tmp_path):
     schema = pyarrow.schema({"source": "string", "target": "string"})
     parquet.ParquetWriter(tmp_path / "a.parquet", schema).close()
     with pytest.raises(ValueError, match=r"a\.parquet: there is no pair to prepare"):
-        prepare(recipe_of([tmp_path / "a.parquet"]), tmp_path / "out", Engine(1))
+        prepare(recipe_of([tmp_path / "a.parquet"]), tmp_path / "out", WorkerPool(1))
     assert not (tmp_path / "out").exists()
 
 

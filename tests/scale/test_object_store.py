@@ -9,9 +9,9 @@ from aiayn_keras.common.file_addresses import read_file, sizes_in, whole_file
 from aiayn_keras.common.found_files import find_files
 from aiayn_keras.data import CorpusError, TokenShards
 from aiayn_keras.data.shard_folders import copy_shards
-from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.preparation import prepare
 from aiayn_keras.scale.translation import translate_files
+from aiayn_keras.scale.worker_pool import WorkerPool
 from tests.scale.test_jobs import DEMO, TEXT, read_parts, recipe_of
 
 pytest.importorskip("s3fs")
@@ -64,8 +64,8 @@ def test_a_preparation_there_is_one_here(bucket, tmp_path):
             path.write_text("".join(f"{line}\n" for line in side), "utf-8")
         files.append(f"{bucket}/text/{name}")
     options = {"part_bytes": 9_000, "max_pairs_per_shard": 100}
-    assert prepare(recipe_of(files), f"{bucket}/shards", Engine(1), **options) == (600, 0)
-    assert prepare(recipe_of(files), tmp_path / "here", Engine(1), **options) == (600, 0)
+    assert prepare(recipe_of(files), f"{bucket}/shards", WorkerPool(1), **options) == (600, 0)
+    assert prepare(recipe_of(files), tmp_path / "here", WorkerPool(1), **options) == (600, 0)
     copy = copy_shards(f"{bucket}/shards", tmp_path / "cache")
     there, here = (TokenShards(folder) for folder in (copy, tmp_path / "here"))
     assert there.tokenizer_proto == here.tokenizer_proto

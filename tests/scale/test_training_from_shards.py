@@ -4,8 +4,8 @@ import pytest
 from click.testing import CliRunner
 
 from aiayn_keras.data import CorpusError, generate_demo_pairs
-from aiayn_keras.scale.engines import Engine
 from aiayn_keras.scale.preparation import prepare
+from aiayn_keras.scale.worker_pool import WorkerPool
 from aiayn_keras.training import RecipeError, train
 from aiayn_keras.training.training_data import read_corpus
 from aiayn_keras_cli import main
@@ -41,7 +41,7 @@ def test_shards_hold_targets_as_they_are(tmp_path):
     text = small_recipe(*settings)
     assert text.tokenizer.target_normalization == "nfc"
     for name, workers in (("one", 1), ("two", 2)):
-        prepare(text, tmp_path / name, Engine(workers), part_bytes=5_000)
+        prepare(text, tmp_path / name, WorkerPool(workers), part_bytes=5_000)
     prepared = small_recipe(*settings, f"corpus.shards={tmp_path}/one")
     shards = read_corpus(prepared).train
     tokenizer, expected = shards.make_tokenizer(), read_corpus(text).train.make_tokenizer()
@@ -82,7 +82,7 @@ def test_files_that_are_not_as_they_should_be_are_not_prepared(names, content, m
         *("corpus.name=null", f"corpus.train={setting}", f"corpus.validation={setting}")
     )
     with pytest.raises(CorpusError, match=message):
-        prepare(recipe, tmp_path / "out", Engine(1))
+        prepare(recipe, tmp_path / "out", WorkerPool(1))
 
 
 def test_shards_of_another_tokenizer_are_refused(shards, tmp_path):

@@ -1,11 +1,11 @@
-"""Work that fails when the tests of engines say so, and counts how often it is done."""
+"""Work that fails when the tests of worker pools say so, and counts how often it is done."""
 
 import os
 import signal
 import time
 from pathlib import Path
 
-from aiayn_keras.scale.engines import Engine
+from aiayn_keras.scale.worker_pool import WorkerPool
 
 
 class OddError(Exception):
@@ -64,7 +64,7 @@ class EndlessWorkDouble:
 
 def work_without_end(folder):
     """A job of two workers and nine parts that does not end."""
-    list(Engine(2).run(EndlessWorkDouble, (str(folder),), list(range(9))))
+    list(WorkerPool(2).run(EndlessWorkDouble, (str(folder),), list(range(9))))
 
 
 def _new_file(folder, stem):

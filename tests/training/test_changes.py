@@ -156,7 +156,7 @@ def updates_of(folder):
 
 
 def test_a_finished_training_goes_on_with_smaller_batches_and_more_updates(tmp_path):
-    """Whether weights are those of a training with this change is in the slow tests."""
+    """That the weights are those of a training with this change is in the slow tests."""
     folder = tmp_path / "run"
     train_until(short_recipe(), folder, 3)
     assert [update for update, _ in list_checkpoints(folder / "stopped")] == [3]

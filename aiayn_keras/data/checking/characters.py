@@ -133,7 +133,7 @@ def _is_out_of_place(character, place, text, is_rtl):
 
 
 def _joins(place, text):
-    """Whether a joiner stands between letters that it shapes, or after an emoji."""
+    """True if a joiner stands between letters that it shapes, or after an emoji."""
     before = text[place - 1] if place else " "
     if before.isascii() or before.isspace():
         return False

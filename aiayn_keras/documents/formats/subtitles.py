@@ -203,7 +203,7 @@ def _units_of_caption(document, start, end):
 
 
 def _are_sentences(texts):
-    """Whether each line ends a sentence, or is a sound, before the next one begins."""
+    """True if each line ends a sentence, or is a sound, before the next one begins."""
     plain = [_SIGNS.sub("", text).strip() for text in texts]
     return all(
         _COMPLETE.search(line) and not _TITLE.search(line) and not following[:1].islower()

@@ -133,7 +133,7 @@ def _without_marks(text, start, end, source, stretch):
 
 
 def _is_nested(stretches, spans):
-    """Whether spans contain each other exactly as their stretches do."""
+    """True if spans contain each other exactly as their stretches do."""
     for n, (a, b) in enumerate(spans):
         for m, (c, d) in enumerate(spans[n + 1 :], start=n + 1):
             inner = stretches[m].end <= stretches[n].end

@@ -237,7 +237,7 @@ def _partners(marks):
 
 
 def _is_inside(mark, partners, start, end):
-    """Whether a mark belongs into the sentence from `start` to `end`, not to what is beside it."""
+    """True if a mark belongs into the sentence from `start` to `end`, not to what is beside it."""
     if mark.start < mark.end or start < mark.start < end:
         return True
     partner = partners.get(id(mark))

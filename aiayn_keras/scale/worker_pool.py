@@ -57,7 +57,7 @@ _work = None
 
 
 @dataclass(frozen=True)
-class Engine:
+class WorkerPool:
     """The workers for parts: processes of this machine, or actors of a Ray cluster.
 
     Attributes:
@@ -235,7 +235,7 @@ def _sendable(error):
 # ---- Actors of a Ray cluster ----
 
 
-def _run_on_ray(engine, work_class, arguments, parts, uses_accelerator):
+def _run_on_ray(pool, work_class, arguments, parts, uses_accelerator):
     """Works on parts with actors; if a worker or machine dies, its part is given to another."""
     for name, value in RAY_VARIABLES.items():
         os.environ.setdefault(name, value)
@@ -243,17 +243,17 @@ def _run_on_ray(engine, work_class, arguments, parts, uses_accelerator):
         import ray
     except ImportError as error:
         raise ImportError(f"Ray is not installed: {INSTALL}") from error
-    options = {"include_dashboard": False} if engine.ray == THIS_MACHINE else {}
+    options = {"include_dashboard": False} if pool.ray == THIS_MACHINE else {}
     was_open = ray.is_initialized()  # then its cluster is used
     if not was_open:
-        ray.init(engine.ray, log_to_driver=False, logging_level="ERROR", **options)
+        ray.init(pool.ray, log_to_driver=False, logging_level="ERROR", **options)
     try:
         resources = ray.cluster_resources()
         gpus = int(resources.get("GPU", 0)) if uses_accelerator else 0
         actor_class = ray.remote(_Actor).options(
             num_cpus=1, num_gpus=1 if gpus else 0, runtime_env={"env_vars": _ACTOR_VARIABLES}
         )
-        wanted = engine.workers or gpus or max(1, int(resources.get("CPU", 1)))
+        wanted = pool.workers or gpus or max(1, int(resources.get("CPU", 1)))
         crew = _Crew(ray, lambda: actor_class.remote(work_class, arguments))
         try:
             yield from crew.work_on(parts, wanted)

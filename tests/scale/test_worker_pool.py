@@ -9,28 +9,28 @@ import time
 
 import pytest
 
-from aiayn_keras.scale.engines import THIS_MACHINE, Engine, _start_context
+from aiayn_keras.scale.worker_pool import THIS_MACHINE, WorkerPool, _start_context
 from tests.scale.work_doubles import CountingWorkDouble, work_without_end
 
 PARTS = list(range(9))
 
 
-def results_of(engine, folder, parts=PARTS, **options):
-    return sorted(engine.run(CountingWorkDouble, (str(folder), *options.values()), parts))
+def results_of(pool, folder, parts=PARTS, **options):
+    return sorted(pool.run(CountingWorkDouble, (str(folder), *options.values()), parts))
 
 
 @pytest.mark.slow
 def test_processes_work_on_every_part_and_load_once(tmp_path):
-    assert results_of(Engine(2), tmp_path) == [10 * part for part in PARTS]
+    assert results_of(WorkerPool(2), tmp_path) == [10 * part for part in PARTS]
     assert len(list(tmp_path.glob("started.*"))) == 2
     assert len(list(tmp_path.glob("call-*"))) == len(PARTS)
 
 
 def test_workers_see_the_environment_of_their_job_and_share_the_cores(tmp_path, monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    results_of(Engine(2), tmp_path)  # the server of the workers is running now
+    results_of(WorkerPool(2), tmp_path)  # the server of the workers is running now
     monkeypatch.setenv("NEW_VARIABLE", "new")
-    [(variable, num_cores, num_threads)] = Engine(1).run(EnvironmentDouble, (), [0])
+    [(variable, num_cores, num_threads)] = WorkerPool(1).run(EnvironmentDouble, (), [0])
     assert (variable, num_cores) == ("new", len(os.sched_getaffinity(0)))
     assert 1 <= int(num_threads) <= num_cores
     assert "OMP_NUM_THREADS" not in os.environ
@@ -45,13 +45,13 @@ class EnvironmentDouble:
 
 
 def test_nothing_is_started_for_no_part(tmp_path):
-    assert results_of(Engine(2), tmp_path, parts=[]) == []
+    assert results_of(WorkerPool(2), tmp_path, parts=[]) == []
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_killed_process_is_reported(tmp_path):
     with pytest.raises(RuntimeError, match=r"process was killed.*The same command goes on"):
-        results_of(Engine(2), tmp_path, killed=(3,))
+        results_of(WorkerPool(2), tmp_path, killed=(3,))
 
 
 @pytest.mark.slow
@@ -86,23 +86,23 @@ def is_running(process):
 
 def test_an_error_of_the_work_is_raised(tmp_path):
     with pytest.raises(ValueError, match="part 4 is damaged"):
-        results_of(Engine(1), tmp_path, killed=(), refused=4)
+        results_of(WorkerPool(1), tmp_path, killed=(), refused=4)
 
 
 def test_an_error_that_pickle_cannot_recreate_is_raised_as_text(tmp_path):
     with pytest.raises(RuntimeError, match=r"^OddError: part 4 is damaged$"):
-        results_of(Engine(1), tmp_path, killed=(), refused=4, odd=True)
+        results_of(WorkerPool(1), tmp_path, killed=(), refused=4, odd=True)
 
 
 def test_an_error_of_the_loading_is_raised(tmp_path):
     with pytest.raises(ValueError, match="the model is damaged"):
-        results_of(Engine(2), tmp_path, killed=(), refused=-1)
+        results_of(WorkerPool(2), tmp_path, killed=(), refused=-1)
 
 
 def test_without_ray_the_error_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r"pip install aiayn-keras\[scale\]"):
-        results_of(Engine(2, THIS_MACHINE), tmp_path)
+        results_of(WorkerPool(2, THIS_MACHINE), tmp_path)
 
 
 def run_on_ray(folder, program, timeout):
@@ -115,14 +115,14 @@ def run_on_ray(folder, program, timeout):
     program = f"""
 import json, pathlib
 import ray
-from aiayn_keras.scale import engines
-from aiayn_keras.scale.engines import Engine
+from aiayn_keras.scale import worker_pool
+from aiayn_keras.scale.worker_pool import WorkerPool
 from tests.scale.work_doubles import CountingWorkDouble
 
-def run(engine, folder, *arguments, parts=tuple(range(9))):
+def run(pool, folder, *arguments, parts=tuple(range(9))):
     (folder := pathlib.Path({str(folder)!r}) / folder).mkdir()
     try:
-        return sorted(engine.run(CountingWorkDouble, (str(folder), *arguments), parts))
+        return sorted(pool.run(CountingWorkDouble, (str(folder), *arguments), parts))
     except (ValueError, RuntimeError) as error:
         return str(error), "in __call__" in "".join(getattr(error, "__notes__", ()))
 
@@ -139,7 +139,7 @@ pathlib.Path({str(folder)!r}, "answers.json").write_text(json.dumps(answers))
 
 @pytest.mark.slow
 def test_on_ray_a_part_is_begun_again_when_its_worker_dies(tmp_path):
-    program = 'answers += run(Engine(2, "local"), "killed", (1,), parts=(0, 1, 2))'
+    program = 'answers += run(WorkerPool(2, "local"), "killed", (1,), parts=(0, 1, 2))'
     assert run_on_ray(tmp_path, program, timeout=600) == [0, 10, 20]
     assert len(list(tmp_path.glob("killed/call-1.*"))) == 2
 
@@ -147,14 +147,14 @@ def test_on_ray_a_part_is_begun_again_when_its_worker_dies(tmp_path):
 @pytest.mark.slow
 def test_on_ray_errors_and_deaths_are_reported_and_cores_are_passed_on(tmp_path):
     program = """
-engines.MAX_DEATHS = 1
-answers += [run(Engine(2, "local"), "refusing", (), 4)]
+worker_pool.MAX_DEATHS = 1
+answers += [run(WorkerPool(2, "local"), "refusing", (), 4)]
 ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-engine = Engine(3, "local")  # one waits for a core, and takes that of a dead one
-answers += [run(engine, "killed", (3, 5)), run(engine, "damaged", (), -1)]
-answers += [run(engine, "odd", (), 4, True)]
-engine = Engine(1, "local")
-answers += [run(engine, "deadly", (-7,), parts=[-7]), run(engine, "deadly at once", (-1,))]
+pool = WorkerPool(3, "local")  # one waits for a core, and takes that of a dead one
+answers += [run(pool, "killed", (3, 5)), run(pool, "damaged", (), -1)]
+answers += [run(pool, "odd", (), 4, True)]
+pool = WorkerPool(1, "local")
+answers += [run(pool, "deadly", (-7,), parts=[-7]), run(pool, "deadly at once", (-1,))]
 ray.shutdown()
 """
     answers = run_on_ray(tmp_path, program, timeout=1800)
