@@ -10,8 +10,14 @@ import html
 import re
 
 from aiayn_keras_light.checks import check_texts
+from aiayn_keras_light.lost_numbers import lost_numbers, words_of_numbers
 from aiayn_keras_light.placeable_patterns import ENTITY, LEAD, emoji, placeable_in_line
-from aiayn_keras_light.scripts import UNSPACED_LETTER, is_spaced_letter, spaced_from_latin
+from aiayn_keras_light.scripts import (
+    UNSPACED_LETTER,
+    UNSPACED_LETTERS,
+    is_spaced_letter,
+    spaced_from_latin,
+)
 from aiayn_keras_light.text_batches import TextError
 from aiayn_keras_light.translating import Hypothesis, as_translation
 
@@ -97,8 +103,10 @@ def translate_placeables(texts, translate, progress=None):
     Raises:
         TextError: As `translate`, with the place of the text in `texts`.
     """
-    texts = [with_letters_of_entities(text) for text in check_texts("texts", texts)]
-    return _translate_around(texts, translate, progress, placeable_in_line())
+    pattern = placeable_in_line()
+    texts = map(with_letters_of_entities, check_texts("texts", texts))
+    texts = [_with_spaces(text, pattern) for text in texts]
+    return _translate_around(texts, translate, progress, pattern)
 
 
 def translate_emoji(texts, translate):
@@ -116,7 +124,7 @@ def translate_emoji(texts, translate):
 
 def _translate_around(texts, translate, progress, pattern):
     framed = [_framed(text) for text in texts]
-    texts = [_with_spaces(text, pattern) for _, text, _ in framed]
+    texts = [text for _, text, _ in framed]
     masked = [_mask(text, pattern) for text in texts]
     found = translate([each.text for each in masked], progress)
     failed, again = [], {}
@@ -153,101 +161,28 @@ def _translate_around(texts, translate, progress, pattern):
     ]
 
 
-_NUMBER = re.compile(r"\d+(?:[.,'’ \xa0\u2009\u202f]\d{3}(?!\d))*")
-_PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.,/-]\d+){2,}(?![.,/-]?\d)", re.ASCII)
-_GROUPS = re.compile(r"\d{1,3}(?:(?:,\d{3})+|(?:\.\d{3})+)", re.ASCII)
-_AMOUNT = re.compile(
-    r"(?<![\w.,/-])(?:\d{1,3}(?P<group>[.,'’ \xa0\u2009\u202f])\d{3}(?:(?P=group)\d{3})*|\d+)"
-    r"(?!(?P=group))[.,](?P<decimals>\d+)(?![.,/-]?\d)",
-    re.ASCII,
-)
-_EXCHANGED = str.maketrans(",.", ".,")
-_ARABIC_SEPARATORS = str.maketrans("٬٫", ",.")
 _COMMA = re.compile(r"(?<![\d.,])(\d*)(, ?)(?=(\d+))")
-_CLOCK_TIME = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])")
-_NUMBER_WORD = re.compile(
-    r"(?<!\w)[$€£¥]?\d(?:[\w.,:/%€£¥°'+–—-]*[\w%€£¥°+])?(?:[ \xa0\u2009\u202f]\d{3}(?!\d))*"
-    r"(?:[.,]\d+)?"
-)
 _RANGE = re.compile(r"(?<![\w.,–—-])(\d+(?:[.,:]\d+)*)[–—-](\d+(?:[.,:]\d+)*)(?![\w–—-])")
 
 
-def lost_numbers(source, translation):
-    """Set of the numbers of two and more digits in a text that its translation lacks.
-
-    Their digits are compared, in any script and however they are grouped; of dates, amounts and the
-    like, the separators, too: `1.234.56` and `123.456` are not `1,234.56`. Numbers of one digit and
-    times may be words in a translation.
-    """
-    wanted = _NUMBER.findall(_CLOCK_TIME.sub("", source))
-    if not any(len(number) > 1 for number in wanted):
-        return frozenset()
-    groups = set(_digits(" ".join(_NUMBER.findall(translation))).split(" "))
-    whole = {_digits(number).replace(" ", "") for number in _NUMBER.findall(translation)}
-    lost = set()
-    for number in wanted:
-        parts = _digits(number).split(" ")
-        if len(number) > 1 and "".join(parts) not in whole and not groups.issuperset(parts):
-            lost.add(number)
-    return frozenset(lost | _numbers_with_other_separators(source, translation))
-
-
-def _numbers_with_other_separators(source, translation):
-    """Set of the dates, versions and amounts that a translation lacks, as `_NUMBER` begins them."""
-    translation = "".join(str(int(each)) if each.isdecimal() else each for each in translation)
-    translation = translation.translate(_ARABIC_SEPARATORS)
-    amounts = {_value(match) for match in _AMOUNT.finditer(translation)}
-    written = _PARTS.findall(translation)
-    others = {each for text in written for each in (text, _exchanged(text))}
-    mixed = {_digits(each) for each in written if not _GROUPS.fullmatch(each)}  # 1.000,000
-    lost = {
-        match[0]
-        for match in _AMOUNT.finditer(source)
-        if match["group"] and _value(match) not in amounts
-    }
-    lost.update(
-        number
-        for number in _PARTS.findall(source)
-        if not (_AMOUNT.fullmatch(number) or number in others)
-        and (not _GROUPS.fullmatch(number) or _digits(number) in mixed)
-    )
-    return {_NUMBER.match(number)[0] for number in lost}
-
-
-def _exchanged(number):
-    return number.translate(_EXCHANGED)
-
-
-def _value(amount):
-    """Digits before and after the decimal separator of a match of `_AMOUNT`."""
-    digits, decimals = re.sub(r"\D", "", amount[0]), amount["decimals"]
-    return digits.removesuffix(decimals), decimals
-
-
-def words_of_numbers(text, numbers):
-    """Matches of numbers in a text, with what is written together with them, such as `$` and `%`.
-
-    Those of 12月 and 15万 are not found, since they may be other numbers or words in a translation.
-    """
-    words = _NUMBER_WORD.finditer(text)
-    return [word for word in words if not numbers.isdisjoint(_NUMBER.findall(word[0]))]
-
-
-def _digits(number):
-    """A number with digits of ASCII, and a space between groups."""
-    return "".join(str(int(each)) if each.isdecimal() else " " for each in number)
-
-
 def _with_spaces(text, pattern):
-    """A text with a space between a number and its unit, as models have read them: `5 km`."""
-    if not _NUMBER_BEFORE_UNIT.search(text):
+    """A text with spaces after marks and between a number and its unit, as models have read them.
+
+    Placeables such as URLs stay as they are, and so do the commas of a row of a table.
+    """
+    if not (_NUMBER_BEFORE_UNIT.search(text) or _WITHOUT_SPACE.search(text)):
         return text
-    pieces, done = [], 0
+    pieces, done, is_row = [], 0, False
     for match in pattern.finditer(text):
-        if match.lastgroup == "unit":
-            pieces += [text[done : match.start()], with_space(match[0])]
-            done = match.end()
-    return "".join([*pieces, text[done:]])
+        pieces += [text[done : match.start()], match]
+        is_row |= match.lastgroup == "cut" and match[0] in (",", ";")
+        done = match.end()
+    for place, piece in enumerate(pieces := [*pieces, text[done:]]):
+        if isinstance(piece, str):
+            pieces[place] = with_spaces_after_marks(piece, is_row)
+        else:
+            pieces[place] = with_space(piece[0]) if piece.lastgroup == "unit" else piece[0]
+    return "".join(pieces)
 
 
 def with_space(quantity):
@@ -255,6 +190,32 @@ def with_space(quantity):
     return _NUMBER_BEFORE_UNIT.sub(r"\g<0> ", quantity)
 
 
+def with_spaces_after_marks(text, is_row=False):
+    """Adds the spaces that are missing after marks that end a sentence or a clause.
+
+    Args:
+        text: A text without placeables.
+        is_row: True if commas separate the cells of a table. In a text without any space, several
+            commas do.
+
+    Returns:
+        A string.
+    """
+    is_row = is_row or (text.count(",") > 1 and not any(map(str.isspace, text)))
+    return _WITHOUT_SPACE.sub(
+        lambda match: match[0] if is_row and match[0] == "," else f"{match[0]} ", text
+    )
+
+
+_WITHOUT_SPACE = re.compile(
+    rf"""(?x)
+        (?<=[^\W\d_]{{2}})(?<![{UNSPACED_LETTERS}])                       # at least two letters
+        (?:,(?=[^\W\d_]) | [!?]++(?=[^\W\d_a-z]) | (?:\.{{3}}|…)(?=[^\W\d_]{{2}}))
+        (?![{UNSPACED_LETTERS}])
+      | (?<=[^\W\d_]{{3}})[!?]++(?=[a-z]{{2}})(?!\w+=)                  # not sh!t, page?id=3
+      | (?<![\w.@/-])[a-z]{{2,}}\.(?=(?:I|[A-Z][a-z]+)(?![\w./@-]))      # it.He, not System.Out
+    """
+)
 _NUMBER_BEFORE_UNIT = re.compile(r"\d(?=[ckmh€£¥₽₹₺₩₪])")
 
 

@@ -20,13 +20,12 @@ from dataclasses import dataclass, replace
 from aiayn_keras.documents.formats.tag_placement import Tag, place_tags
 from aiayn_keras.documents.formats.units import Kind, Mark, joined
 from aiayn_keras.documents.splitting import join_strings
+from aiayn_keras_light.lost_numbers import lost_numbers, words_of_numbers
 from aiayn_keras_light.placeables import (
     CLOCK_TIMES,
     LETTERS,
     begin_alike,
-    lost_numbers,
     without_signs,
-    words_of_numbers,
 )
 from aiayn_keras_light.text_files import without_breaks
 

@@ -10,7 +10,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from aiayn_keras_light.placeable_patterns import BBCODE, CODES, COMMAND, CUTS, PATTERN, STAMP
-from aiayn_keras_light.placeables import PAIRS, with_letters_of_entities, with_space
+from aiayn_keras_light.placeables import (
+    PAIRS,
+    with_letters_of_entities,
+    with_space,
+    with_spaces_after_marks,
+)
 from aiayn_keras_light.scripts import is_spaced_letter, spaced_from_latin
 
 
@@ -192,7 +197,7 @@ def protect(text, encode=str, with_tags=True, with_names=True):
             elif found[0] == "_" or text[match.end() : match.end() + 1].isalnum():
                 continue
         if match["unit"]:
-            before += text[done : match.start()] + with_space(found)
+            before += with_spaces_after_marks(text[done : match.start()]) + with_space(found)
             done = match.end()
             continue
         raw = encode(found)
@@ -209,9 +214,9 @@ def protect(text, encode=str, with_tags=True, with_names=True):
             mark = Mark(raw, Kind.OPEN if is_open else Kind.CLOSE, name)
         elif match["syntax"] or match["cut"] or match["brace"] or match["pair"]:
             mark = Mark(raw, Kind.CUT)
-        parts += [before + text[done : match.start()], mark]
+        parts += [before + with_spaces_after_marks(text[done : match.start()]), mark]
         done, before = match.end(), ""
-    parts.append(before + text[done:])
+    parts.append(before + with_spaces_after_marks(text[done:]))
     return [part for part in parts if part != ""]
 
 

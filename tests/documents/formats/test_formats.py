@@ -203,6 +203,11 @@ def test_numbers_have_a_space_before_their_units():
     assert in_capitals("<p>5&euro; only</p>", "html") == "<p>5 &euro; ONLY</p>"
 
 
+def test_marks_have_a_space_behind_them():
+    read = in_capitals("It rained.We stayed,too!Why? <b>so</b>,but", "html")
+    assert read == "IT RAINED. WE STAYED, TOO! WHY? <b>SO</b>,BUT"
+
+
 def test_entities_of_letters_in_a_word_are_letters():
     assert in_capitals("Caf&eacute; isn&#39;t &amp;", "text") == "CAFÉ ISN'T &amp;"
 

@@ -1,0 +1,85 @@
+"""Numbers of a text that its translation lacks, or writes with other separators."""
+
+import re
+
+_NUMBER = re.compile(r"\d+(?:[.,'’ \xa0\u2009\u202f]\d{3}(?!\d))*")
+_PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.,/-]\d+){2,}(?![.,/-]?\d)", re.ASCII)
+_GROUPS = re.compile(r"\d{1,3}(?:(?:,\d{3})+|(?:\.\d{3})+)", re.ASCII)
+_AMOUNT = re.compile(
+    r"(?<![\w.,/-])(?:\d{1,3}(?P<group>[.,'’ \xa0\u2009\u202f])\d{3}(?:(?P=group)\d{3})*|\d+)"
+    r"(?!(?P=group))[.,](?P<decimals>\d+)(?![.,/-]?\d)",
+    re.ASCII,
+)
+_EXCHANGED = str.maketrans(",.", ".,")
+_ARABIC_SEPARATORS = str.maketrans("٬٫", ",.")
+_CLOCK_TIME = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])")
+_NUMBER_WORD = re.compile(
+    r"(?<!\w)[$€£¥]?\d(?:[\w.,:/%€£¥°'+–—-]*[\w%€£¥°+])?(?:[ \xa0\u2009\u202f]\d{3}(?!\d))*"
+    r"(?:[.,]\d+)?"
+)
+
+
+def lost_numbers(source, translation):
+    """Set of the numbers of two and more digits in a text that its translation lacks.
+
+    Their digits are compared, in any script and however they are grouped; of dates, amounts and the
+    like, the separators, too: `1.234.56` and `123.456` are not `1,234.56`. Numbers of one digit and
+    times may be words in a translation.
+    """
+    wanted = _NUMBER.findall(_CLOCK_TIME.sub("", source))
+    if not any(len(number) > 1 for number in wanted):
+        return frozenset()
+    groups = set(_digits(" ".join(_NUMBER.findall(translation))).split(" "))
+    whole = {_digits(number).replace(" ", "") for number in _NUMBER.findall(translation)}
+    lost = set()
+    for number in wanted:
+        parts = _digits(number).split(" ")
+        if len(number) > 1 and "".join(parts) not in whole and not groups.issuperset(parts):
+            lost.add(number)
+    return frozenset(lost | _numbers_with_other_separators(source, translation))
+
+
+def _numbers_with_other_separators(source, translation):
+    """Set of the dates, versions and amounts that a translation lacks, as `_NUMBER` begins them."""
+    translation = "".join(str(int(each)) if each.isdecimal() else each for each in translation)
+    translation = translation.translate(_ARABIC_SEPARATORS)
+    amounts = {_value(match) for match in _AMOUNT.finditer(translation)}
+    written = _PARTS.findall(translation)
+    others = {each for text in written for each in (text, _exchanged(text))}
+    mixed = {_digits(each) for each in written if not _GROUPS.fullmatch(each)}  # 1.000,000
+    lost = {
+        match[0]
+        for match in _AMOUNT.finditer(source)
+        if match["group"] and _value(match) not in amounts
+    }
+    lost.update(
+        number
+        for number in _PARTS.findall(source)
+        if not (_AMOUNT.fullmatch(number) or number in others)
+        and (not _GROUPS.fullmatch(number) or _digits(number) in mixed)
+    )
+    return {_NUMBER.match(number)[0] for number in lost}
+
+
+def _exchanged(number):
+    return number.translate(_EXCHANGED)
+
+
+def _value(amount):
+    """Digits before and after the decimal separator of a match of `_AMOUNT`."""
+    digits, decimals = re.sub(r"\D", "", amount[0]), amount["decimals"]
+    return digits.removesuffix(decimals), decimals
+
+
+def words_of_numbers(text, numbers):
+    """Matches of numbers in a text, with what is written together with them, such as `$` and `%`.
+
+    Those of 12月 and 15万 are not found, since they may be other numbers or words in a translation.
+    """
+    words = _NUMBER_WORD.finditer(text)
+    return [word for word in words if not numbers.isdisjoint(_NUMBER.findall(word[0]))]
+
+
+def _digits(number):
+    """A number with digits of ASCII, and a space between groups."""
+    return "".join(str(int(each)) if each.isdecimal() else " " for each in number)
