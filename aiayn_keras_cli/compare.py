@@ -132,13 +132,13 @@ def _find_readers(systems, source, trust, options):
     if len(set(systems)) < len(systems):
         raise click.UsageError("Give each model, kit or file once.")
     if asked_checkpoint() is not None and not any(map(has_checkpoints, systems)):
-        raise click.UsageError("--checkpoint is for trainings, and none of these is one.")
+        raise click.UsageError("--checkpoint is for trainings, but none of these is a training.")
     readers = {}
     for path in systems:
         if not path.is_dir():
             continue
         if source is None:
-            raise click.UsageError(f"{path} is a folder, whose model needs --source to translate.")
+            raise click.UsageError(f"{path} is a folder: give its model a text, with --source.")
         readers[path] = functools.partial(*_translator_of(path, source, trust, options))
     return readers
 
@@ -231,7 +231,7 @@ def _as_text(plain):
         "± is half of the 95 % confidence interval; p is that of the paired bootstrap against A "
         "(* below 0.05). Lower TER is better.",
         "",
-        f"{plain['different']:,} of {plain['lines']:,} lines are not translated alike."
+        f"{plain['different']:,} of {plain['lines']:,} lines have different translations."
         + (" Those that differ most by chrF2:" if plain["most_different"] else ""),
     ]
     for each in plain["most_different"]:

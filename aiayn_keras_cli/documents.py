@@ -27,14 +27,14 @@ def DOCUMENT_FORMAT(command):  # noqa: N802  used like the other options
         "--format",
         "document_format",
         type=click.Choice(_FORMATS),
-        help="What the input is. Default: that of the file's ending; otherwise lines or, with "
+        help="Format of the input. Default: that of the file's ending; otherwise lines or, with "
         "--document, text.",
     )
     return document_format(columns(command))
 
 
 def choose_documents(input_file, output, document, document_format):
-    """Finds the documents that a command shall translate.
+    """Finds the documents that a command is to translate.
 
     Args:
         input_file: Path, URL or pattern, or None for standard input.
@@ -78,7 +78,7 @@ def choose_documents(input_file, output, document, document_format):
         other = next(each for each in found if each not in lines)
         raise click.UsageError(
             f"{other.address} is a document, and {lines[0].address} may be lines: give --document "
-            "or --format lines, or a pattern of only one of them."
+            "or --format lines, or a pattern that matches only one kind."
         )
     return None
 

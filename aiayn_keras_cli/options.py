@@ -41,7 +41,7 @@ SEARCH_OPTIONS = {
     ),
     "extra_length": (
         *(50, 0, MAX_TOKENS),
-        "Number of wordpieces that a translation may be longer than its source.",
+        "Number of wordpieces by which a translation may exceed its source.",
     ),
 }
 """Default, minimum, maximum and help text of the numbers in `aiayn_keras`' `SearchOptions`, which
@@ -96,8 +96,9 @@ ENGINE = click.option(
     type=click.Choice(["auto", "keras", "ctranslate2", "ctranslate2-int8"]),
     default="auto",
     show_default=True,
-    help="Program that searches. auto uses CTranslate2 if it is installed, on a CPU, and finds the "
-    "same translations as Keras; ctranslate2-int8 is even faster, but some translations differ.",
+    help="Program that does the search. auto uses CTranslate2 on a CPU, if it is installed, and "
+    "finds the same translations as Keras; ctranslate2-int8 is even faster, but some translations "
+    "differ.",
 )
 
 

@@ -16,22 +16,22 @@ _PATIENCE = 2
 """Finished hypotheses that end a search, as a multiple of the beams. Ours stops when nothing better
 can follow; with 1, CTranslate2 stops too early in 1 % of sentences."""
 _PATIENCE_OF_SEVERAL = 4
-"""The same if several translations are wanted: with 2, one of four was missed for 7 of 1,500 single
-words, whose many short translations end a search early; with 4, for none."""
+"""The same for several translations. With 2, one of four was missed for 7 of 1,500 single words,
+whose many short translations end a search early; with 4, none was missed."""
 _LONG_PATIENCE = 8
 """The same where a search may have ended too early: the best translations are among the last that
 were found, or a part is repeated, as in "hahahaha", whose translations may improve with length.
 That is one sentence in 400, and one in 25 if several translations are wanted."""
 _REPEATS = 3
 _MAX_PERIOD = 3
-"""A part is repeated if up to so many tokens follow each other so many times."""
+"""A part counts as repeated if up to `_MAX_PERIOD` tokens occur `_REPEATS` times in a row."""
 _NEARLY_ZERO = 1e-7
-"""CTranslate2's α for a search that goes on until so many are finished: with 0, it stops when
-nothing can have a greater log-probability than the best."""
+"""CTranslate2's α for a search that goes on until its patience ends: with 0, it stops as soon as
+nothing can have a higher log-probability than the best."""
 _MAX_LENGTH_PENALTY = 1.0
-"""Up to here, CTranslate2 has finished what wins by the time it stops."""
+"""Up to this α, CTranslate2 has finished the winning hypothesis by the time it stops."""
 _MIN_ROWS = 4
-"""From so many sentences on, each core searches for some of them."""
+"""Number of sentences from which on each core searches for some of them."""
 
 
 def is_installed():
@@ -62,18 +62,18 @@ class CTranslate2Search:
     """CTranslate2's hypotheses, ranked and checked so that they are those of our own search.
 
     Both searches keep the same live hypotheses, since length penalties play no part in that;
-    CTranslate2 gives all that are finished, and they are ranked here, by our length penalty. What
-    it would do differently, it leaves to our search: a sentence with a prefix or an unknown token,
-    and one that reaches its maximum length, would be translated by a token that may not be chosen
-    (unknown, padding or start), or has a best translation that is among the last that were found,
-    so that a better one might follow.
+    CTranslate2 gives all that are finished, and they are ranked here, by our length penalty.
+    Sentences that CTranslate2 would treat differently are left to our search: those with a prefix
+    or an unknown token; those that reach their maximum length; those that would be translated by a
+    token that may not be chosen (unknown, padding or start); and those whose best translation is
+    among the last that were found, so that a better one might follow.
 
     Args:
         tokenizer: A `PieceTokenizer` or a `TransformerTokenizer`.
         hidden_dim: Width of the model.
         translate_batch: Function `(cores per batch, number of cores, sources, **options)` that
-            calls `ctranslate2.Translator.translate_batch` of a translator which gives a batch so
-            many cores.
+            calls `ctranslate2.Translator.translate_batch` of a translator that gives each batch
+            that many cores.
     """
 
     def __init__(self, tokenizer, hidden_dim, translate_batch):

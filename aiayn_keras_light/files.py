@@ -24,9 +24,9 @@ _NO_SPACE, _BYTES_OF_A_FULL_DISK = "No space left on device", 1 << 16
 WRITING = ".writing-"
 """Prefix of temporary folders, which a killed process leaves behind."""
 _LEFT_SECONDS = 86_400
-"""Age from which a temporary folder that nobody has locked is taken for one that was left behind.
+"""Age from which on an unlocked temporary folder counts as left behind.
 
-Not less, since on a network drive the locks of other machines may not be seen.
+Not less, since the locks of other machines may be invisible on a network drive.
 """
 
 
@@ -67,7 +67,7 @@ def atomic_path(path):
 
 
 def check_is_new(path):
-    """Raises a `FileExistsError` if `path` already exists, be it a link to nothing."""
+    """Raises a `FileExistsError` if `path` already exists, even as a broken link."""
     if os.path.lexists(path):
         raise FileExistsError(f"{path} exists already: choose a different name, or delete it.")
 
@@ -220,7 +220,7 @@ def check_places(folder, names):
 
     Raises:
         OSError: If a folder, a pipe or a device is in the place of a file, or anything but a folder
-            in the place of a folder, be it a link to one.
+            in the place of a folder, such as a link to one.
     """
     for name in names:
         path = PurePosixPath(name)

@@ -22,9 +22,9 @@ _NUMBER_WORD = re.compile(
 def lost_numbers(source, translation):
     """Set of the numbers of two and more digits in a text that its translation lacks.
 
-    Their digits are compared, in any script and however they are grouped; of dates, amounts and the
-    like, the separators, too: `1.234.56` and `123.456` are not `1,234.56`. Numbers of one digit and
-    times may be words in a translation.
+    Their digits are compared, in any script and however they are grouped. Dates, amounts and the
+    like must also be divided in the same way: `1.234.56` and `123.456` are not `1,234.56`. Numbers
+    of one digit and times may be words in a translation.
     """
     wanted = _NUMBER.findall(_CLOCK_TIME.sub("", source))
     if not any(len(number) > 1 for number in wanted):
@@ -40,7 +40,7 @@ def lost_numbers(source, translation):
 
 
 def _numbers_with_other_separators(source, translation):
-    """Set of the dates, versions and amounts that a translation lacks, as `_NUMBER` begins them."""
+    """Set of the dates, versions and amounts that a translation lacks, each up to its `_NUMBER`."""
     translation = "".join(str(int(each)) if each.isdecimal() else each for each in translation)
     translation = translation.translate(_ARABIC_SEPARATORS)
     amounts = {_value(match) for match in _AMOUNT.finditer(translation)}

@@ -2,7 +2,7 @@
 
 An entry has a key that says what it was made from and where: the files of the model folder, the
 packages installed, Keras' backend, and what decides which devices there are. Entries appear
-complete or not at all. One that is damaged, or not of this key, is not found.
+complete or not at all. A damaged entry, or one with a different key, counts as missing.
 """
 
 import contextlib
@@ -27,11 +27,11 @@ from aiayn_keras_light.files import (
 )
 
 _LAYOUT = 2
-"""To be increased when what an entry holds, or how a model is converted, changes."""
+"""Version of the entries: increase it if their files, or the conversion of a model, change."""
 _MAX_BYTES = 2 << 30
-"""Size of the cache: beyond it, the entries that were used least recently are deleted."""
+"""Maximum size of the cache; beyond it, the least recently used entries are deleted."""
 _MAX_MODEL_BYTES = 4 << 30
-"""Size of a model folder up to which its files are read for a key."""
+"""Maximum size of a model folder whose files are read for a key."""
 _ASSETS = "assets"
 """The folder in a model folder that holds files of the model."""
 _DEVICE_VARIABLES = (

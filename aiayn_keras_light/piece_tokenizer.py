@@ -4,7 +4,7 @@
 """
 
 _MIN_BATCH = 16
-"""SentencePiece starts threads for a list, which pays from about so many texts on."""
+"""Number of texts from which it pays that SentencePiece starts threads for a list."""
 
 SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
 

@@ -22,7 +22,7 @@ _OTHER_DOMAINS = (
     "ac|ai|app|ar|au|biz|br|ch|cl|cn|co|cz|de|dev|dk|es|eu|fi|fr|gr|hu|ie|il|jp|kr|mx|nl|nz|pl|pt|ro|"
     "ru|se|tr|tv|ua|uk|xyz|za"
 )
-"""Domains that are not words of English; only small letters, since a sentence may begin there."""
+"""Domains that are not English words; only in lower case, since a capital may begin a sentence."""
 _NUMBERS = r"""
         (?<![\w.:-])(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2}|:\d{1,5})?(?![\w-]|[.:]\d)  # 192.168.0.1
       | (?<![\w.:])(?:(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}          # 2001:db8::1
@@ -85,7 +85,7 @@ PATTERN = (
     .replace("DOMAINS", _DOMAINS)
     .replace("OTHERS", _OTHER_DOMAINS)
 )
-"""What a placeable is, as a verbose regular expression."""
+"""A placeable, as a verbose regular expression."""
 
 
 def _picture_characters():
@@ -280,7 +280,7 @@ ENTITY = re.compile(
     r"(?<=[^\W\d_])&(?:[A-Za-z][A-Za-z0-9]*|\#\d+|\#x[0-9A-Fa-f]+);|"
     r"&(?:[A-Za-z][A-Za-z0-9]*|\#\d+|\#x[0-9A-Fa-f]+);(?=[^\W\d_])"
 )
-"""An entity of HTML beside a letter."""
+"""An HTML entity beside a letter."""
 LEAD = re.compile(
     r"\s*(?:(?:>\s*)+|(?:[-*#•·‣⁃+–—»]+|//+|\[[ xX✓]?\]|\(?\d{1,3}[.)]{1,2}|\([A-Za-z]\)|[A-Za-z]\)"
     r"|[A-Za-z]\.(?=\s+[A-Z](?!\.))|[A-Z]:|%+|;+|\d{1,3}[ ][–-](?=\s+[^\s\d])"

@@ -1,4 +1,4 @@
-"""Placeables of texts: what stays as it is in a translation, such as URLs and names of files.
+"""Placeables of texts: parts that stay as they are in a translation, such as URLs.
 
 The word is that of translation tools. A placeable is translated with its text as a foreign letter,
 which models of this package learn to copy, and then put back.
@@ -30,22 +30,22 @@ _PICTURES = "😀🎉🐶🌸🍕🚗📷🎵🌍🔑🎁"
 """Those that stand for emoji, around which models write no word, as around a name."""
 
 CLOCK_TIMES = ("17:45", "18:35", "19:25", "20:15")
-"""Times that stand for those such as `5pm`, which small models move to the morning."""
+"""Times that stand in for those such as `5pm`, which small models move to the morning."""
 
 _SIGN_OF_ONE = re.compile(
     r"[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\x1b©®²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
     r"|[a-z][A-Z]|[IVXLCDM]{2}|(?:Ctrl|Alt|Cmd)-|[A-Z]/[A-Z]|X[LS]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}|ʕ|'{3}|\"{3}|\.{4}"
 )
-"""A part of every placeable. Most lines have none, which is faster to find out."""
+"""A part of every placeable: most lines have none, and are not searched further."""
 PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
-"""Brackets and quotation marks, which stay with what is alone between them."""
+"""Brackets and quotation marks, which stay with a placeable alone between them."""
 _BRACKETED = re.compile(r"\(([^()]*[^\W\d_]{2}[^()]*)\)|「([^「」]+)」")
-"""Words in brackets that are a text of their own."""
+"""Words in brackets, which are translated as a text of their own."""
 _FIRST_SIGNS = re.compile(r"\W*")
 _SPACES = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
 _LAST_SIGNS = _SPACES + "([{\"'“‘«:;,–—-"
 _SECONDS = ("</", "{{/", "{%")
-"""Beginnings of the second ones of pairs, between which a model would lose words."""
+"""Beginnings of the second marks of pairs; a model would lose words between the two marks."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,10 +53,9 @@ class _Masked:
     """A text with letters for its placeables.
 
     Attributes:
-        text: The text for the model; empty if nothing but placeables has letters, or if it must be
-            cut.
-        words: Dictionary from a letter or time to its placeable; from a zero byte, which no
-            translation has, where there are more than letters.
+        text: The text for the model; empty if only placeables have letters, or if it must be cut.
+        words: Dictionary from a letter or time to its placeable. If there are more placeables than
+            letters, its key is a zero byte, which no translation has.
         own: The text itself if it is its own translation; else None.
     """
 
@@ -65,9 +64,9 @@ class _Masked:
     own: str | None = None
 
     def restore(self, translation):
-        """A `Translation` with the placeables in it; None if no hypothesis has each of them once.
+        """A `Translation` of the hypotheses that have each placeable once; None if none has.
 
-        Hypotheses that do not are left out.
+        The placeables are put back into them.
         """
         if self.own is not None:
             return as_translation(
@@ -88,8 +87,9 @@ class _Masked:
 def translate_placeables(texts, translate, progress=None):
     """Translates texts, and keeps their placeables, and emoji, bullets and the like at their ends.
 
-    A text whose placeables do not come back, each once, is cut at them, and what is between them is
-    translated alone. So is a text with marks of markup, or with a placeable beside a letter.
+    If the placeables of a text do not come back exactly once each, it is cut at them, and the parts
+    between them are translated alone. So is a text with marks of markup, or with a placeable beside
+    a letter.
 
     Args:
         texts: List of strings.
@@ -243,7 +243,7 @@ def _with_signs_of_numbers(source, translation):
 
 
 def with_letters_of_entities(text):
-    """A text with the letters and apostrophes that entities of HTML within words stand for."""
+    """A text with the letters and apostrophes that HTML entities within words stand for."""
     return ENTITY.sub(_letter_of_entity, text)
 
 
@@ -299,7 +299,7 @@ def check_placeables(placeables, **others):
             of the texts if placeables are kept; None if they are not given.
 
     Raises:
-        ValueError: For another value, or another option beside `"keep"`.
+        ValueError: For any other value, or one of the other options beside `"keep"`.
     """
     if placeables not in PLACEABLES:
         raise ValueError(
@@ -322,9 +322,9 @@ def _spans(text, pattern, numbers=frozenset()):
         numbers: Set of numbers that are placeables, too, with what is written together with them.
 
     Returns:
-        List of tuples of where one begins and ends, whether a text must be cut at it, and whether
-        it is a time. Those side by side are one, in which marks of markup do no harm unless letters
-        are beside it.
+        List of tuples: where a placeable begins and ends, whether the text must be cut at it, and
+        whether it is a time. Those side by side are one; marks of markup cut a text only where they
+        are not beside another placeable, or where a letter is beside them.
     """
     spans = []
     spaced = spaced_from_latin(text)
@@ -386,7 +386,7 @@ def _cut(text, pattern):
 
 
 def begin_alike(source, text):
-    """A translated part of a sentence, with a small letter first if the source begins with one."""
+    """A translated part of a sentence, with a lower-case first letter if the source has one."""
     if source[:1].islower() and text[:1].isupper() and not text[1:2].isupper():
         return text[0].lower() + text[1:]
     return text

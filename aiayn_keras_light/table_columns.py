@@ -37,8 +37,8 @@ def choose_columns(columns, header):
     """Finds columns in the first row.
 
     Args:
-        columns: List of names, as in the first row but for spaces around them, or of numbers from 1
-            on; None if none are asked for.
+        columns: List of names, as in the first row except for spaces around them, or of numbers
+            from 1 on; None if none are asked for.
         header: List of strings, the first row.
 
     Returns:

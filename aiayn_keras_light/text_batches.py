@@ -42,7 +42,7 @@ def tokenize(texts, argument, tokenizer, max_sequence_length=math.inf, is_cut=Fa
         argument: Its name, for errors.
         tokenizer: A `TransformerTokenizer`.
         max_sequence_length: Maximum number of tokens of a text, the end token included.
-        is_cut: Whether longer texts are cut to so many tokens.
+        is_cut: Whether longer texts are cut to that number of tokens.
 
     Returns:
         List of lists of token ids.

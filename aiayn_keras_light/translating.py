@@ -32,8 +32,8 @@ class Hypothesis:
     Attributes:
         text: The translation.
         score: Its log-probability in nats, the end token included, without penalties.
-        normalized_score: The score over the length penalty, by which hypotheses are ranked; with a
-            coverage penalty, they are ranked by the sum of both.
+        normalized_score: The score divided by the length penalty. Hypotheses are ranked by it or,
+            with a coverage penalty, by the sum of both.
         tokens: Its wordpieces.
         alignment: Float32 array `(T, S)`, the attention of each wordpiece and of the end token to
             each source wordpiece and its end token (the decoder's last layer, mean of the heads);
@@ -306,7 +306,7 @@ class _Prompts:
             maximum lengths `(B,)` and the minimum length `()`.
         """
         room = max_pieces(source_length - self._num_ends, self._options)
-        if self._options.max_length is not None:  # Few shapes to compile, whatever users choose.
+        if self._options.max_length is not None:  # Few shapes to compile, for any choice of users.
             room = min(room, self._max_pieces)
             room += -(room + 2) % LENGTH_MULTIPLE
         rows = [*rows, *rows[:1] * (batch_size - len(rows))]

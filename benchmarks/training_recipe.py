@@ -4,7 +4,7 @@ import json
 
 
 def training_recipe(preset, vocabulary_size, num_layers=0, **training):
-    """The recipe by which `aiayn-keras train` builds and lays out a model, without reading text.
+    """The recipe with which `aiayn-keras train` builds and lays out a model, without reading text.
 
     Args:
         preset: Name of an architecture without `transformer_`.

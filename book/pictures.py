@@ -1,4 +1,4 @@
-"""Takes the README's pictures of interactive pages anew, in Chromium.
+"""Renews the README's pictures of interactive pages, in Chromium.
 
     make book && python -m book.pictures
 

@@ -272,9 +272,9 @@ class _FewerThreads:
 
     @contextlib.contextmanager
     def divided_by(self, divisor):
-        """A context in which an operation has the usual number of threads over `divisor`.
+        """A context in which an operation has the usual number of threads divided by `divisor`.
 
-        The largest divisor of all calls that are running counts; the last one resets the number.
+        The largest divisor of the running calls counts; the last call to end resets the number.
         """
         import torch
 
@@ -300,10 +300,10 @@ _fewer_threads = _FewerThreads()
 
 
 def for_small_operations():
-    """A context for operations of microseconds, in which PyTorch computes each in one thread.
+    """A context in which PyTorch computes each operation in one thread, for very short operations.
 
-    Its threads wait for each other by spinning. Where another program needs a core, that takes
-    milliseconds for every operation, and a sentence ten times as long.
+    Several threads would spin while they wait for each other. If another program needs a core, an
+    operation of microseconds then takes milliseconds, and a sentence ten times as long.
     """
     if keras.config.backend() != "torch":
         return contextlib.nullcontext()

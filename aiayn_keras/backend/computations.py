@@ -1,22 +1,22 @@
 """The computations of layers besides their weights: their classes, their `call` and settings.
 
 Keras lets all three be changed once a layer is built (`feed_forward.activation = gelu`,
-`block.call = mine`), and the layer follows. Whatever repeats its computation does not: a compiled
-function, the decoder of a search, another program's format, a config. Here they all find out, so
-this is apart from each of them.
+`block.call = mine`), and the layer follows. Code that repeats its computation does not: a compiled
+function, the decoder of a search, another program's format, a config. All of them use this file to
+notice the change, so it stands apart from each of them.
 """
 
 import functools
 
 _PACKAGES = ("aiayn_keras", "keras", "keras_hub")
-"""Those whose layers are known to this package."""
+"""Packages whose layers are known."""
 
 _SETTINGS = (
     *("activation", "epsilon", "normalize_first", "center", "scale", "use_bias"),
     *("num_heads", "key_dim", "value_dim", "causal", "table", "logit_soft_cap"),
     *("join", "_attend"),
 )
-"""Attributes of layers that change what they compute, where a layer has them; methods too."""
+"""Attributes, methods among them, that change what a layer computes, if it has them."""
 _AS_BUILT = "_settings_as_built"
 
 
@@ -29,7 +29,7 @@ def note_settings(layers):
 
 
 def computation_of(layer):
-    """A hashable value that differs once a layer computes something else with the same weights."""
+    """A hashable value that changes if a layer computes something else from the same weights."""
     settings = vars(layer)
     # Not a setting, as others do know adapters: they merge their weights, multiplied by this.
     lora_alpha = settings.get("lora_alpha")
@@ -37,7 +37,7 @@ def computation_of(layer):
 
 
 def changes_of(layer):
-    """Names what has been changed of a layer since `note_settings`: `call`, or settings.
+    """Names the changes to a layer since `note_settings`: `call`, or settings.
 
     A `call` defined by a class from outside this package and Keras is not a change, since loading
     the model requires that class anyway.

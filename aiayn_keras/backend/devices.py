@@ -221,8 +221,9 @@ def mean_over_replicas(loss, weights):
         weights: Float tensor `(B, T)`, the weights of the replica's tokens.
 
     Returns:
-        Float scalar. The replicas' gradients add up to that of the mean, and its values are those
-        whose mean, in which Keras weights a replica by its number of rows, is the mean.
+        Float scalar. Its gradients add up, over the replicas, to the gradient of the mean over all
+        tokens. Keras averages its values over the replicas, weighted by their numbers of rows, and
+        gets that mean.
     """
     if keras.config.backend() != "tensorflow":
         return loss

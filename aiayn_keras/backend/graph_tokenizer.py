@@ -7,7 +7,7 @@ A file of its own, since the packages that it imports are needed in such graphs 
 def check_utf8(texts):
     """Makes a graph of TensorFlow's fail at texts that are not UTF-8.
 
-    TensorFlow Text would read U+FFFD in place of their bytes.
+    TensorFlow Text would read U+FFFD instead of their bytes.
 
     Args:
         texts: String tensor.
@@ -36,11 +36,11 @@ def without_zeros_in_graph(texts):
 
 
 class GraphTokenizer:
-    """TensorFlow Text's tokenizer, made anew in each graph that calls it, such as `tf.data`'s.
+    """TensorFlow Text's tokenizer, created again in each graph that calls it, such as `tf.data`'s.
 
-    Its vocabulary is a resource of TensorFlow's. One that is made outside a graph is gone as soon
-    as `tf.random.set_seed`, and with it `keras.utils.set_random_seed`, empties a cache, and graphs
-    that hold it fail; a graph keeps what it makes itself.
+    Its vocabulary is a resource of TensorFlow's. If it is created outside a graph, it is gone as
+    soon as `tf.random.set_seed` (or `keras.utils.set_random_seed`, which calls it) empties a cache,
+    and graphs that use it fail. A graph keeps a resource that it creates itself.
 
     Args:
         proto: Bytes of a SentencePiece model.

@@ -28,7 +28,7 @@ class BadLine:
 
     Attributes:
         reason: What is wrong with it.
-        kind: The same in general, without the numbers of this line; the reason if not given.
+        kind: Its kind: the reason without the numbers of this line. Defaults to the reason.
     """
 
     reason: str
@@ -42,7 +42,7 @@ class FoundBadLine(NamedTuple):
         file: Path of the file.
         line: Number of the line, from 1.
         reason: What is wrong with it.
-        kind: The same in general.
+        kind: The kind of fault, see `BadLine`.
     """
 
     file: str

@@ -1,6 +1,6 @@
 """Files at addresses: local paths, or URLs such as `s3://` and `gs://` that fsspec supports.
 
-An address without `scheme://` is a path, whatever it is made of; only a URL is taken apart.
+An address without `scheme://` is a path, whatever characters it has; only a URL is parsed.
 """
 
 import contextlib

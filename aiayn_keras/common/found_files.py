@@ -91,8 +91,8 @@ def check_unchanged(file):
             else f"still {file.bytes:,} bytes, but written again, or given other rights or links"
         )
         raise CorpusError(
-            f"{file.address} has changed while it was in use ({sizes}). Let nothing write to it, "
-            "and start again in a different folder."
+            f"{file.address} has changed while it was in use ({sizes}). Make sure that nothing "
+            "writes to it, and start again in a different folder."
         )
 
 

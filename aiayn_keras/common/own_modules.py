@@ -18,7 +18,7 @@ def import_own_module(name):
         The module.
 
     Raises:
-        ImportError: If there is none, or if it cannot be imported, whatever it raises.
+        ImportError: If there is no such module, or importing it raises any exception.
     """
     folder = os.getcwd()
     is_added = folder not in sys.path

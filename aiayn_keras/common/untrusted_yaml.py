@@ -34,7 +34,7 @@ def parse_yaml(text, origin):
     ValueError: mine.yaml, line 2: the key 'a' appears twice.
     """
     if len(text) > MAX_YAML_BYTES:
-        raise ValueError(f"{origin}: YAML must have at most {MAX_YAML_BYTES:,} bytes. It has more.")
+        raise ValueError(f"{origin}: YAML must have at most {MAX_YAML_BYTES:,} bytes; it has more.")
     if isinstance(text, bytes):
         try:
             text = text.decode("utf-8-sig")

@@ -40,7 +40,7 @@ _REBUILDS_PARAMETER = (
     "torch._utils._rebuild_parameter",
     "torch._utils._rebuild_parameter_with_state",
 )
-"""Functions by which pickles make tensors."""
+"""Functions that pickles call to make tensors."""
 
 _DICTIONARIES = "collections.OrderedDict", "collections.defaultdict", "builtins.dict"
 DAMAGED = "it is damaged, or was not written by `torch.save`"
@@ -136,7 +136,7 @@ def _tensor_of(reader, name):
 
 @contextlib.contextmanager
 def _refusing(reason):
-    """Makes a `ValueError` of whatever a library raises; they raise many kinds."""
+    """Turns any exception of a library into a `ValueError`; libraries raise many kinds."""
     try:
         yield
     except MemoryError:
@@ -286,7 +286,7 @@ def _read_member(archive, name, max_bytes):
 
 
 def _read_torch_legacy(path):
-    """The format from before PyTorch 1.6, which PyTorch reads itself, with nothing but tensors."""
+    """The format from before PyTorch 1.6, which PyTorch reads itself, with only tensors in it."""
     import torch
 
     with _refusing(DAMAGED):
@@ -310,7 +310,7 @@ def _read_torch_legacy(path):
 def _names_in_legacy(path):
     """Names of classes in a file that are neither PyTorch's nor dictionaries.
 
-    Checks what PyTorch does not: the order of bytes, and that each tensor has its numbers.
+    Checks what PyTorch does not: the byte order, and that no tensor lacks numbers.
     """
     with open(path, "rb") as file:
         _, version, system = (_InertUnpickler(file).load() for _ in range(3))
@@ -365,7 +365,7 @@ def _are_counts(*groups):
 
 
 def _tensors_of(content, view):
-    """Pairs of shape and function for a dictionary that holds nothing but tensors."""
+    """Pairs of shape and function for a dictionary that holds only tensors."""
     if not isinstance(content, dict) or not content:
         raise ValueError("it does not hold a dictionary of tensors")
     arrays = {}

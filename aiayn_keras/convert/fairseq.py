@@ -41,10 +41,10 @@ FIRST_POSITION = PAD + 1
 
 EPSILON = 1e-5  # PyTorch's
 NOT_WEIGHTS = ("version", "_float_tensor", "weights")
-"""Ends of the names of what is computed again; `weights` are the sinusoids of old checkpoints."""
+"""Endings of names of tensors that are computed, not learned; `weights`: the old sinusoids."""
 
 _OTHER_MODELS = ("unidirectional", "monotonic", "pointer_generator")
-"""Parts of the names of architectures with a `transformer`'s tensors and another computation."""
+"""Parts of names of architectures that have a `transformer`'s tensors but compute differently."""
 
 _MAX_POSITIONS = 1 << 15
 
@@ -176,7 +176,7 @@ class Settings(pydantic.BaseModel):
 
     @property
     def shares_output(self):
-        """Returns whether the output may be the target's embeddings: unless it says otherwise."""
+        """Returns whether the output may be the target's embeddings: unless settings deny it."""
         shares = self.share_all_embeddings, self.share_decoder_input_output_embed
         return any(shares) or None in shares
 

@@ -173,7 +173,7 @@ class _Settings(pydantic.BaseModel):
 
     @property
     def depths(self):
-        """Layers of the encoder and of the decoder, None where not stated; 0 stands for neither."""
+        """Numbers of layers of encoder and decoder; None if not stated, which 0 means, too."""
         own = self.num_encoder_layers, self.num_decoder_layers
         return tuple(depth or self.num_hidden_layers or None for depth in own)
 

@@ -47,9 +47,9 @@ def read_sentencepiece_models(folder):
 
 
 def add_pieces(vocabulary, source_model, target_model, origin):
-    """Adds a row for every piece into which texts are split and that the model has no token for.
+    """Adds a row for every piece that texts may be split into but that the model has no token for.
 
-    It has the row of unknown tokens, and is never written.
+    Such a piece gets a copy of the unknown token's row, and is never written.
 
     Args:
         vocabulary: A `JointVocabulary`.
@@ -61,7 +61,7 @@ def add_pieces(vocabulary, source_model, target_model, origin):
         A longer `JointVocabulary`.
 
     Raises:
-        ValueError: For a SentencePiece model of other tokens.
+        ValueError: For a SentencePiece model that belongs to other tokens.
     """
     _check_pieces(source_model, vocabulary.source_words, "sources", origin)
     if target_model is not source_model:
@@ -235,7 +235,7 @@ def reorder(model, pieces, words=()):
             among them is lost: texts are split into others. A token that is not a piece of the
             model never results from splitting a text, but can be turned into text; a control
             symbol of the model is turned into nothing.
-        words: The tokens that are never split, whatever else a text could be split into.
+        words: The tokens that are never split, even if a text could be split otherwise.
 
     Returns:
         Bytes of a model that begins with `<pad>`, `<unk>`, `<s>` and `</s>`.

@@ -342,7 +342,7 @@ def _in_quotation_marks(source, target, random):
 
 
 def _with_copied_text(source, target, random):
-    """Adds a text to both sides: at the end, at the beginning, or in place of the full stops."""
+    """Adds a text to both sides: at the end, at the beginning, or instead of the full stops."""
     copied = draw_copied_text(random)
     if random.random() < 0.15:
         return f"{copied} {source}", f"{copied} {target}"

@@ -149,7 +149,7 @@ def _emoji():
 
 @functools.cache
 def _letters(script):
-    """Letters whose names begin so."""
+    """Letters whose Unicode names begin with `script`."""
     letters = _unchanged(range(0x370, 0xD7A4), ("Ll", "Lo"))
     return [letter for letter in letters if unicodedata.name(letter).startswith(script)]
 

@@ -1,4 +1,4 @@
-"""Capitals and small letters as a language writes them, where Python's own rules do not."""
+"""Capital and lower-case letters of languages for which Python's own rules are wrong."""
 
 import re
 import unicodedata
@@ -38,7 +38,7 @@ class LetterCase:
         return _without_greek_accents(text.upper())
 
     def lower(self, text):
-        """Writes a text in small letters."""
+        """Writes a text in lower case."""
         text = text.replace("İ", "i")  # Python writes i and a second dot.
         if self._is_turkic:
             text = text.replace("I", "ı")

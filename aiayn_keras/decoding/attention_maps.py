@@ -72,7 +72,7 @@ def attention_maps_of_ids(backbone, tokenizer, source, target_ids):
     begin_computing()
     (encoder_ids,) = tokenize([source], "source", tokenizer, backbone.max_sequence_length)
     if not encoder_ids:
-        raise ValueError("`source` has no wordpieces: there is no attention to it.")
+        raise ValueError("`source` has no wordpieces, so nothing can be attended to.")
     decoder_ids = [tokenizer.start_token_id, *target_ids]
     encoder, decoder, cross = _all_weights(backbone, encoder_ids, decoder_ids)
     return AttentionMaps(

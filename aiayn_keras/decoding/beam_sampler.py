@@ -101,19 +101,19 @@ class BeamSampler(keras_hub.samplers.Sampler):
 def search_tokens(
     next_token, start_token_ids, end_token_id, cache=(), forbidden_token_ids=(), **options
 ):
-    """Finds the best sequences of tokens by any step function: a table, or a model of one's own.
+    """Finds the best sequences of tokens by any step function: a table, or a model of your own.
 
     `BeamSampler` gives KerasHub's models the best sequence; this gives all, with their scores.
 
     Args:
         next_token: Function `(token ids (B·W, L), cache, index) -> (logits (B·W, V), anything,
-            cache)`: the distribution of the token at `index`, given those before it. Rows that
-            follow each other are the W hypotheses of a sequence. JAX traces it, so it must compute
+            cache)`: the distribution of the token at `index`, given those before it. The W
+            hypotheses of a sequence are consecutive rows. JAX traces it, so it must compute
             with tensors and keep the shapes of its cache.
         start_token_ids: Integers `(B,)`, the first token of every sequence.
         end_token_id: The token that ends a sequence. As in `translate`, one that is not among the W
             best continuations of a step ends nothing.
-        cache: What `next_token` keeps from step to step: nested tensors whose first axis is B; they
+        cache: Nested tensors that `next_token` keeps from step to step. Their first axis is B; they
             are repeated for the W hypotheses.
         forbidden_token_ids: Tokens that are never chosen, such as padding.
         **options: Those of `SearchOptions` but `constraint`, with its defaults: W = 4 `num_beams`,
@@ -130,7 +130,7 @@ def search_tokens(
             integers.
         ValueError: As `SearchOptions`; without a `max_length`; for a `constraint`, which needs a
             tokenizer, or a `coverage_penalty`, since the attention is not known; for tokens that
-            the logits do not have, or logits of another number of rows.
+            the logits do not have, or logits with a different number of rows.
 
     Example:
         >>> log_probs = keras.ops.log([[0.01, 0.59, 0.4], [0.01, 0.29, 0.7], [0.98, 0.01, 0.01]])

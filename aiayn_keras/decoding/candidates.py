@@ -57,7 +57,8 @@ def _forbid_tokens(logits, token_ids, is_forbidden, value):
     return ops.scatter_update(logits, indices, ops.reshape(updates, (-1,)))
 
 
-# Tokens are searched in blocks of about the first size, what is found in blocks of the second.
+# All tokens are searched in blocks of about the first size, the best of each block in blocks of
+# about the second.
 _BLOCK_SIZES = (64, 8)
 
 

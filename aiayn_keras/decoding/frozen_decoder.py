@@ -199,7 +199,7 @@ def freeze_decoder(backbone):
     """Makes the `FrozenDecoder` of a `TransformerBackbone`.
 
     Raises:
-        ValueError: If the decoder has parts of one's own, see `own_parts`.
+        ValueError: If the decoder has parts of your own, see `own_parts`.
     """
     if names := own_parts(backbone):
         raise ValueError(

@@ -49,8 +49,8 @@ class RecordedStep:
     """One step of a search, which writes one position of every live hypothesis.
 
     Attributes:
-        hypotheses: Wordpieces of the live hypotheses before the step, best first; they are no more
-            than the beams, and all of one length.
+        hypotheses: Wordpieces of the live hypotheses before the step, best first; at
+            most W of them, all equally long.
         log_probs: Their log-probabilities in nats.
         candidates: The best 2·W `Candidate`s, best first.
         scores: Float32 array `(W, N, H, S)`: for each hypothesis' last position and each source
@@ -91,8 +91,8 @@ class RecordedSearch:
         num_beams: Number of beams W.
         steps: The `RecordedStep`s of the longest of the searches that were recorded.
         finished: Every `FinishedHypothesis` of these steps, in the order of ending.
-        num_steps: Number of steps after which the search is over, a dictionary by exponent α.
-        best: The index in `finished` of what the search returned, a dictionary by exponent α.
+        num_steps: Dictionary from an exponent α to the number of steps until the search is over.
+        best: Dictionary from an exponent α to the index in `finished` of the hypothesis returned.
     """
 
     num_beams: int
@@ -111,11 +111,11 @@ class SearchRecord:
         source_tokens: What the encoder reads, S wordpieces with the end token.
         searches: A `RecordedSearch` for each number of beams.
         longest: Maximum number of wordpieces of a translation, the end token included.
-        length_penalty_offset: The k of the length penalty `((k + |y|) / (k + 1))^α`, by which a
-            log-probability is divided; |y| counts the end token.
+        length_penalty_offset: The k of `((k + |y|) / (k + 1))^α`, the length penalty that divides a
+            log-probability; |y| counts the end token.
         key_dim: Width d_k of a head's queries and keys.
-        cache_width: Numbers that the cache keeps of one position in one layer: the keys and values
-            of all heads.
+        cache_width: Number of values that the cache keeps for one position in one layer: the keys
+            and values of all heads.
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""The options of a search: numbers, and a constraint."""
+"""The options of a search: the numbers of `SearchNumbers`, and a constraint."""
 
 from dataclasses import dataclass
 

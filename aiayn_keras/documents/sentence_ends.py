@@ -11,7 +11,7 @@ def cut(strings, starts):
     Args:
         strings: String tensor `(N,)`.
         starts: Ragged int64 tensor `(N, (K))`, bytes at which a part begins. 0 need not be among
-            them, and what is not in a string is left out.
+            them; places outside a string are ignored.
 
     Returns:
         Ragged string tensor `(N, (P))`, no part of it empty.
@@ -121,8 +121,8 @@ _RULES = (
     (rf"{_WORD_BEGINS}({_ANYWHERE}|{_INITIALS})\.", rf"\1\2{_MAYBE}"),
     (rf"{_MAYBE}(\)*{_OPENING}+(?:{_STARTERS})(?:[\s'’,]|$))", r".\1"),
 )
-# A full stop before a small letter is an abbreviation's, or an ellipsis; not where all letters are
-# small.
+# A full stop before a lower-case letter is an abbreviation's, or an ellipsis; not where all letters
+# are lower-case.
 _RULES_IF_CAPITALS = (
     (rf"\.(\)*{_OPENING}+\p{{Ll}})", rf"{_NO_END}\1"),
     (rf"…(\)*{_OPENING}+\p{{Ll}})", rf"{_NO_END * 3}\1"),

@@ -82,7 +82,7 @@ _SPACE_COST, _CHARACTER_COST, _JOINED_COST, _NO_CUT_COST = 0.25, 1.0, 2.0, 9.0
 def _halve_long_sentences(segments, rows, count, limit):
     """Cuts segments of text until no sentence in them has more than `limit` wordpieces.
 
-    A single character of more wordpieces is left as it is.
+    A single character with more wordpieces is left as it is.
 
     Args:
         segments: String tensor `(N,)`, sentences with their layout.
@@ -100,8 +100,8 @@ def _halve_long_sentences(segments, rows, count, limit):
 
     def next_places(segments):
         laid_out = lay_out(segments)
-        # Too long whatever its pieces are: to count them in every round takes as much time and
-        # memory again as all the rest (10 MB: 124 s and 4.3 GB in place of 72 s and 2.3 GB).
+        # Too long in any case: counting its pieces in every round would take as much time and
+        # memory again as all the rest (10 MB: 124 s and 4.3 GB instead of 72 s and 2.3 GB).
         is_huge = tf.cast(tf.strings.length(laid_out.sentence), tf.int64) > max_bytes
         is_long = is_huge | (count(tf.where(is_huge, "", laid_out.sentence)) > limit)
         places = _best_places(tf.boolean_mask(laid_out.sentence, is_long))
@@ -165,9 +165,9 @@ class SplitTexts(NamedTuple):
     """B texts as separators and sentences in turn.
 
     Attributes:
-        separators: Ragged string tensor `(B, (S + 1))`, of what is not translated: spaces, line
-            breaks, bullets, and what has no letters. The first and last may be empty, and so may
-            those between parts of a long sentence.
+        separators: Ragged string tensor `(B, (S + 1))`, the parts that are not translated: spaces,
+            line breaks, bullets, and text without letters. The first and last may be empty, and so
+            may those between parts of a long sentence.
         sentences: Ragged string tensor `(B, (S))`.
     """
 
@@ -187,7 +187,7 @@ def split_texts(texts, count, limit):
         limit: Maximum number of wordpieces of a sentence. A single character may have more.
 
     Returns:
-        `SplitTexts`; joined, they are the texts.
+        `SplitTexts`, whose strings, joined, are the texts.
     """
     import tensorflow as tf
 

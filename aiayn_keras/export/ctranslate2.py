@@ -79,11 +79,11 @@ def export_ctranslate2(model, filepath, quantization=None):
     Raises:
         FileExistsError: If the folder exists already.
         ImportError: If `ctranslate2` is not installed.
-        RuntimeError: For bfloat16 where PyTorch, with which CTranslate2 rounds, is not installed.
+        RuntimeError: For bfloat16 without PyTorch, which CTranslate2 needs for rounding.
         ValueError: For an unknown quantization, a model without preprocessor or with a tokenizer of
             your own, or one that CTranslate2 cannot run: heads whose width is not
             `hidden_dim / num_heads`, or an activation other than ReLU, swish (SiLU) and GELU; and
-            for a weight that is not finite, or that float16 does not have.
+            for a weight that is not finite, or beyond the range of float16.
     """
     check_packages("ctranslate2")
     if quantization is not None and quantization not in _QUANTIZATIONS:
@@ -98,7 +98,7 @@ def export_ctranslate2(model, filepath, quantization=None):
 
 
 def write_ctranslate2(model, filepath, quantization=None):
-    """Writes the folder of `export_ctranslate2`, whatever else may split the model's texts."""
+    """Writes the folder of `export_ctranslate2`, without checking the model."""
     folder = Path(filepath)
     check_is_new(folder)
     tokenizer = model.preprocessor.tokenizer

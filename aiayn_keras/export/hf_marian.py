@@ -53,7 +53,7 @@ def _write_marian_tokens(folder, tokenizer, max_sequence_length):
     Tokens keep their ids. Where the two SentencePiece models name them differently, the names in
     translations are in `target_vocab.json`.
 
-    The tokenizer there gives the same ids, but for these texts:
+    The tokenizer there gives the same ids, except for these texts:
 
     - The names of special tokens, such as `</s>`, are these tokens wherever a text has them.
     - `>>xx<<` is a token where a text begins with it, and unknown if there is none of this name.

@@ -75,7 +75,7 @@ def kubernetes_files(name, labels, loaded, flags, batching_config, memory):
 
 
 def kubernetes_name(name, max_length=_MAX_NAME):
-    """The name of a model's objects and image: a limited number of small letters, digits and `-`.
+    """The name of a model's objects and image: few enough lower-case letters, digits and `-`.
 
     A model's name that has anything else, or is too long, gets a hash at its end, so that no two
     models share an object.

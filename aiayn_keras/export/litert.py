@@ -206,11 +206,11 @@ def export_litert(model, filepath, *, max_input_length=None, max_length=None, we
         model: A `TransformerSeq2SeqLM` with a preprocessor.
         filepath: The folder to make.
         max_input_length: Maximum number of wordpieces in a text. The time of `encode` grows with
-            it, whatever the text's own length is. Defaults to 64, or to the model's limit.
+            it, even for shorter texts. Defaults to 64, or to the model's limit.
         max_length: Maximum number of wordpieces in a translation. Defaults to
             `max_input_length + 50`, or to the model's limit.
-        weights: Number format of the matrices in the file: `"float32"`; `"float16"`, which halves
-            them and from which loading makes float32; or `"int8"`, a quarter, with which LiteRT
+        weights: Number format of the matrices in the file: `"float32"`; `"float16"`, half the size,
+            converted to float32 when loaded; or `"int8"`, a quarter of the size, with which LiteRT
             computes in integers.
 
     Returns:

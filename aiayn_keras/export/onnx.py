@@ -426,7 +426,7 @@ def write_graphs(backbone, folder, weights="float32", attention=False, switches=
 
 
 def facts(model):
-    """Values that the READMEs of these graphs show, whatever the runtime."""
+    """Values that the READMEs of these graphs show, the same for all runtimes."""
     tokenizer = model.preprocessor.tokenizer
     separate = has_other_targets(tokenizer)
     return {

@@ -80,7 +80,7 @@ class OnnxAuthor:
 
         Args:
             array: Float32 array of two axes.
-            axis: The axis whose every index has a scale of its own: that of outputs.
+            axis: The axis of the outputs; each index along it gets its own scale.
 
         Returns:
             Names of the matrix, and of its scales, None for a matrix that is float32.

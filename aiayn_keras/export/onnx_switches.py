@@ -32,7 +32,7 @@ class Switches:
 
     Attributes:
         inputs: Number formats and shapes of the inputs, by name.
-        outputs: The same of the results, which grow with every `observation`.
+        outputs: The same for the results, to which `observation` adds.
     """
 
     def __init__(self, author, side, backbone, observes, can_switch):

@@ -55,7 +55,7 @@ def check_tokenizer(model):
     models, which are what is written: one of a class of your own, or with options of KerasHub.
     """
     if model.preprocessor is None:
-        raise ValueError("The model has no `preprocessor`, hence no tokenizer to write.")
+        raise ValueError("The model has no `preprocessor`, and so no tokenizer to write.")
     tokenizer = model.preprocessor.tokenizer
     if not tokenizer.is_plain():
         options = ("sequence_length", "add_bos", "add_eos")

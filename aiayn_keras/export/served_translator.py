@@ -114,11 +114,11 @@ class ServedText:
         return tf.strings.substr(text, tf.zeros_like(ends), ends), lengths
 
     def limit_ids(self, token_ids, limit):
-        """Limits padded rows `pieces </s>` to so many pieces.
+        """Limits padded rows `pieces </s>` to a number of pieces.
 
         Args:
             token_ids: Int32 tensor `(B, S)`. An id that does not exist fails the batch with its
-                number, and so does a row of nothing but padding.
+                number, and so does a row that is only padding.
             limit: Maximum number of wordpieces.
 
         Returns:

@@ -33,7 +33,7 @@ SERVERS = (
     Server("2.19.1", 2129, "2.12.1"),
     Server("2.20.0", 2288, "2.20.0"),
 )
-"""Oldest first. Every export is held against the oldest; the kit runs the newest.
+"""Oldest first. Every export is checked against the oldest; the kit runs the newest.
 
 `python -m tests.claims.server_ops` reads the ops and the graphs' version out of the wheels of
 TensorFlow and TensorFlow Text. The versions of the latter are those of the images' builds.
@@ -84,10 +84,10 @@ def _missing(graph, server):
 
 
 def _remedy(graph):
-    """A line that tells how to have a graph that can be loaded, or a server that can."""
+    """A sentence that says how to get a graph that loads, or a server that loads this one."""
     for server in SERVERS[1:]:
         if _missing(graph, server) is None:
-            return f"{server.image} can: let it be the first of `SERVERS` in {__file__}."
+            return f"{server.image} can: make it the first of `SERVERS` in {__file__}."
     return (
         "Nor can any newer one that is known: export with the TensorFlow of constraints.txt, or "
         f"add a server that can to `SERVERS` in {__file__} (`python -m tests.claims.server_ops`)."
@@ -95,7 +95,7 @@ def _remedy(graph):
 
 
 def read_ops(server):
-    """The ops that a server and all newer ones have, each with its attributes, as sets by name.
+    """Dictionary of the ops that a server and all newer ones have: from name to attributes.
 
     Args:
         server: One of `SERVERS`.

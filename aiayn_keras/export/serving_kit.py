@@ -232,7 +232,7 @@ def version_before(folder, label):
 
 
 def read_name(folder):
-    """Reads the name under which a kit's model is served, whatever its folder is called.
+    """Reads the name under which a kit's model is served, which may differ from its folder's.
 
     Raises:
         FileNotFoundError: If the kit has no `models.config`.

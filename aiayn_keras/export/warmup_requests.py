@@ -13,7 +13,7 @@ _FEW_BATCH_SIZES = (1, 8)
 """Sizes of the warm-up batches of the signatures that are rarely used."""
 
 _WORDS_OF_TEXTS = (2, 4, 8, 16)
-"""Lengths, in words, of the texts that are made of the vocabulary."""
+"""Lengths, in words, of the texts that are made from the vocabulary."""
 
 
 def write_warmup(folder, model_name, tokenizer, texts, options):
@@ -23,7 +23,7 @@ def write_warmup(folder, model_name, tokenizer, texts, options):
         folder: `pathlib.Path` of a SavedModel.
         model_name: Name under which it is served.
         tokenizer: Its `TransformerTokenizer`.
-        texts: List of typical texts; if it is empty, texts are made of words of the vocabulary.
+        texts: List of typical texts; if it is empty, texts are made from words of the vocabulary.
         options: The `ServingOptions`. Where a long text is an error, which would keep the server
             from loading the model, those that are too long are left out.
     """
@@ -102,14 +102,14 @@ def _warmup_logs(model_name, tokenizer, texts, long_texts, documents):
 
 
 def _short_enough(texts, tokenizer, limit):
-    """The texts of at most so many wordpieces on either side; an empty one if there is none."""
+    """The texts with at most `limit` wordpieces on either side; an empty text if none is left."""
     lengths = zip(tokenizer(texts), tokenizer.of_targets()(texts), strict=True)
     kept = zip(texts, (max(map(len, sides)) for sides in lengths), strict=True)
     return [text for text, length in kept if length <= limit] or [""]
 
 
 def _long_texts(texts, tokenizer, options):
-    """A text that is translated by sentence, if one within the limit is: a list of one or none."""
+    """A list of one text that is translated by sentence; empty if such a text is over the limit."""
     longest = longest_whole_text(tokenizer, options)
     if longest is None:
         return []
@@ -123,7 +123,7 @@ def _long_texts(texts, tokenizer, options):
 
 
 def _texts_of(tokenizer):
-    """Makes texts of several lengths of the vocabulary's words."""
+    """Makes texts of several lengths from words of the vocabulary."""
     pieces = map(tokenizer.id_to_token, range(tokenizer.vocabulary_size()))
     words = [piece[1:] for piece in pieces if piece[0] == "▁" and piece[1:].isalpha()]
     words = itertools.cycle(words or ["a"])

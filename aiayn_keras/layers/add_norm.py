@@ -13,7 +13,7 @@ class Dropout(keras.layers.Dropout):
 
     Call arguments:
         inputs: Float tensor.
-        training: Whether to drop; without, the inputs are returned as they are.
+        training: Whether to drop; otherwise the inputs are returned as they are.
 
     Returns:
         Float tensor of the inputs' shape.

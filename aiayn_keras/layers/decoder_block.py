@@ -48,7 +48,7 @@ class DecoderBlock(TransformerBlock):
             carries on.
         memory_mask: Boolean or integer tensor `(B, S)`, likewise for `memory`.
         use_causal_mask: Whether a position attends to no later one of the target (paper 3.2.3).
-            Defaults to True, whatever other masks there are.
+            Defaults to True, even if other masks are given.
         return_attention_scores: Whether to return the attention weights, too.
 
     Returns:

@@ -74,7 +74,7 @@ def make_decoder_masks(decoder_padding_mask, encoder_padding_mask):
 
 
 def sentence_positions(padding_mask):
-    """Counts positions from 0 anew in every sentence of a packed row.
+    """Counts positions in a packed row, from 0 again in every sentence.
 
     Args:
         padding_mask: Integer tensor `(B, T)`, sentence numbers, 0 for padding.
@@ -141,7 +141,7 @@ def detach_mask(x, mask):
 
 
 def check_attention_mask(name, mask, query, memory_length):
-    """Refuses what is not a mask of pairs of positions.
+    """Refuses an argument that is not a mask of pairs of positions.
 
     Args:
         name: Name of the caller's argument.
@@ -160,8 +160,9 @@ def check_attention_mask(name, mask, query, memory_length):
         return None
     sizes = query.shape[0], query.shape[1], memory_length
     advice = {
-        2: "A mask of padding, one value for each position, goes into an argument that ends in "
-        "`mask` alone; one of pairs of positions, alike for all rows, needs an axis in front.",
+        2: "Give a padding mask, with one value per position, as a plain mask (`mask`, "
+        "`query_mask` and the like); a mask of pairs that is the same for all rows needs a first "
+        "axis of size 1.",
         4: "All heads share one mask: leave their axis out.",
     }
     mask = _as_array(mask)
@@ -170,7 +171,7 @@ def check_attention_mask(name, mask, query, memory_length):
 
 
 def check_padding_mask(name, mask, x):
-    """Refuses what is not a mask of positions.
+    """Refuses an argument that is not a mask of positions.
 
     Args:
         name: Name of the caller's argument.
@@ -186,7 +187,7 @@ def check_padding_mask(name, mask, x):
     """
     if mask is not None:
         mask = _as_array(mask)
-        advice = {3: "A mask of pairs of positions goes into an argument `..attention_mask`."}
+        advice = {3: "Give a mask of pairs of positions as an attention mask (`..attention_mask`)."}
         _check_shape(name, mask, "(B, T)", tuple(x.shape[:2]), advice, may_be_one=(0,))
     return mask
 

@@ -1,8 +1,8 @@
-"""Batches of texts from whatever Keras takes, preprocessed one by one.
+"""Batches of texts from all data that Keras takes, preprocessed one by one.
 
 KerasHub maps its preprocessors over `tf.data` and Grain, and reads texts in memory in one order
-whatever `shuffle` says. All kinds of data but Grain's go to Keras' own `fit`, with the preprocessor
-applied to each batch.
+even with `shuffle=True`. All kinds of data but Grain's go to Keras' own `fit`, with the
+preprocessor applied to each batch.
 """
 
 from collections.abc import Iterator
@@ -327,7 +327,7 @@ def _rows(data, index):
 
 
 def _as_strings(values):
-    """Returns a list of strings in place of an array of them."""
+    """Returns a list of strings instead of an array of them."""
     if values is None or values.dtype.kind not in _KINDS_OF_TEXT:
         return values
     texts = []

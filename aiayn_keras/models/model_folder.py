@@ -121,7 +121,7 @@ class _ObjectOfClass(_Schema):
     base: ClassVar[str]
 
     def check_class(self, path):
-        """Raises a `ValueError` for a wrong class. Nothing is imported, whatever a file names."""
+        """Raises a `ValueError` for a wrong class. Names in files are never imported."""
         name = self.registered_name
         cls = keras.saving.get_registered_object(name)
         if cls is None:

@@ -38,7 +38,7 @@ _OF_PROBABILITIES = (
     *("SparseCategoricalCrossentropy", "CategoricalCrossentropy"),
     *(getattr(keras.losses, name) for name in _CROSS_ENTROPIES),
 )
-"""Losses and metrics that Keras, given no more than this, computes from probabilities."""
+"""Losses and metrics that Keras, if they have no arguments, computes from probabilities."""
 
 
 class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
@@ -296,7 +296,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
             self._clear_losses()
             loss, statistics = self._loss_and_statistics(x, y, sample_weight, training)
-            # Those of regularizers, and of `add_loss` in parts of one's own.
+            # Those of regularizers, and of `add_loss` in parts of the user's own.
             loss += sum(map(self._aggregate_additional_loss, self.losses))
         non_trainable_variables = [
             scope.get_current_value(variable) for variable in self.non_trainable_variables

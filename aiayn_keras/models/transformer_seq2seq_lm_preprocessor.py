@@ -120,7 +120,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         )
 
     def check_vocabulary_size(self, size):
-        """Raises a ValueError unless the tokenizer, if it is loaded, has so many tokens."""
+        """Raises a ValueError if the tokenizer is loaded and does not have `size` tokens."""
         if self.tokenizer.proto is not None and self.tokenizer.vocabulary_size() != size:
             raise ValueError(
                 f"The tokenizer has {self.tokenizer.vocabulary_size()} tokens, the model's "

@@ -8,7 +8,7 @@ from string import Template
 from aiayn_keras.plotting.interactive_page import read_style
 
 _MAX_WORDS = 500
-"""Words of a line up to which differences are marked; finding them takes the square of that."""
+"""Maximum words of a line with marked differences; the time to find them is quadratic."""
 
 _STYLE = """
 body { max-width: 75rem; }
@@ -46,7 +46,7 @@ img-src data:; base-uri 'none'; form-action 'none'">
 <table>
 $scores
 </table>
-<p>$lines lines, of which $different are not translated alike. ± is half of the 95 % confidence \
+<p>$lines lines; the translations of $different differ. ± is half of the 95 % confidence \
 interval, p that of the paired bootstrap against the first system; p &lt; 0.05 is bold. Lower TER \
 is better.</p>
 <h2>Lines that differ most</h2>
@@ -127,7 +127,7 @@ def _line(line, systems):
 
 
 def _marked(first, text):
-    """A text in HTML, in which the words that the first system's has not are marked."""
+    """A text in HTML with marks on the words that the first system's text does not have."""
     words = [re.findall(r"\s+|\S+", each) for each in (first, text)]
     if max(map(len, words)) > _MAX_WORDS:
         return _escape(text)

@@ -51,7 +51,7 @@ def _report(found, path):
     letters = sorted(filter(str.isalpha, missing)) or sorted(missing)
     if letters:
         logger.warning(
-            "%s has boxes in place of %d characters that Matplotlib's font lacks, such as %s.",
+            "%s has boxes instead of %d characters that Matplotlib's font lacks, such as %s.",
             path,
             len(missing),
             letters[0],

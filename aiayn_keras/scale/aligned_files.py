@@ -93,7 +93,7 @@ def _shared_beginning(texts):
 
 
 def _without_last_word(text):
-    """The text, whose last word or number may go on after its end, without that."""
+    """The text without its last word or number, which may be cut off."""
     end = len(text)
     while end and text[end - 1].isalnum():
         end -= 1

@@ -41,7 +41,7 @@ def find_documents(pattern, output=None, format=None):
     Args:
         pattern: As in `find_files`.
         output: Folder whose files are left out.
-        format: The format of all, whatever their endings are.
+        format: The format of all files, regardless of their endings.
 
     Returns:
         Non-empty list of `DocumentFile`s.
@@ -68,7 +68,7 @@ def open_document(address, format, columns=None):
     Args:
         address: Path or URL.
         format: A key of `FORMATS`.
-        columns: As in `Document`; ignored for what is not a table.
+        columns: As in `Document`; ignored for files that are not tables.
 
     Returns:
         A `Document`.

@@ -35,7 +35,7 @@ _VERSION = 2
 _MAX_BYTES = 1 << 28
 """Maximum size of a job's description, and of a manifest."""
 _READERS = 32
-"""Number of manifests read at a time: an object store takes a while to answer."""
+"""Number of manifests read at the same time, since an object store answers slowly."""
 
 
 class Manifest(pydantic.BaseModel):

@@ -176,7 +176,7 @@ def _outputs(answer):
 def read_tensor(name, tensor):
     """Makes an array of a `TensorProto`, with strings decoded.
 
-    `tf.make_ndarray` repeats the last element until the declared shape is full, whatever its size.
+    `tf.make_ndarray` repeats the last element until the declared shape, of any size, is full.
     Therefore the shape is first compared with the number of elements.
 
     Args:
@@ -209,7 +209,7 @@ def _check_shape(tensor):
         raise ValueError(f"the client does not read tensors of data type {tensor.dtype}") from None
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     if tensor.tensor_shape.unknown_rank or len(shape) > _MAX_RANK or min(shape, default=0) < 0:
-        raise ValueError(f"the shape must be known, not negative, and of at most {_MAX_RANK} dims")
+        raise ValueError(f"the shape must have at most {_MAX_RANK} dims, all known, none negative")
     num_elements = len(values)
     if tensor.tensor_content:
         if values or dtype == tf.string:

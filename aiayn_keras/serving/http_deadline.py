@@ -1,7 +1,7 @@
 """One deadline for a whole HTTP exchange, however slowly a server reads and sends.
 
-The timeouts of urllib3 start anew with every byte that arrives. Here a timer shuts the socket down
-when the time is up, which ends whatever urllib3 is waiting for.
+The timeouts of urllib3 start again with every byte that arrives. Here a timer shuts the socket down
+when the time is up, which ends any wait of urllib3.
 """
 
 import contextlib

@@ -24,7 +24,7 @@ MAX_CONNECTIONS = 32
 """Maximum number of idle connections kept for the threads that share a client."""
 
 _PIECE_BYTES = 1 << 16
-"""Maximum size of the pieces in which a body is read, whatever length the server declares."""
+"""Maximum size of the pieces in which a body is read, even if the server declares more."""
 
 OK, UNAVAILABLE, _TIMED_OUT = 200, 503, 504
 _TRY_AGAIN = (429, 502, UNAVAILABLE)

@@ -160,7 +160,7 @@ def _with_changed_tokenizer(model, section):
 
 
 def _rebuilt(backbone, **changes):
-    """Makes a backbone of the same class and options, but for the changes, with new weights."""
+    """Makes a backbone of the same class and options, apart from the changes, with new weights."""
     config = backbone.get_config()
     for name in ("name", "trainable", "dtype"):
         config.pop(name)

@@ -130,7 +130,7 @@ def next_changes(changes, updates, fields, batches_per_update, batch=None):
 
     Returns:
         The list, with a new `Change` if anything differs. Changes that were made after `updates`,
-        whose checkpoints were lost, hold from there on.
+        and whose checkpoints were lost, now count from `updates` on.
     """
     kept = [_rewound(change, updates, batches_per_update) for change in changes]
     now = Change(
@@ -146,7 +146,7 @@ def next_changes(changes, updates, fields, batches_per_update, batch=None):
 
 
 def _rewound(change, updates, batches_per_update):
-    """A `Change` that holds from an earlier update on, if it was made after that."""
+    """Moves a `Change` back to an update if it was made after it."""
     lost = max(change.updates - updates, 0)
     batch = change.batch
     if batch is not None:
@@ -169,12 +169,12 @@ def next_batch(changes, updates, batches_per_update):
 
 
 def same_place(batch, batches_per_epoch, new_batches_per_epoch, new_batches_per_update):
-    """Finds the batch at which an update can begin that is nearest to the place of another one.
+    """Finds the new batch at the old place in the text, or the nearest that begins an update.
 
     Args:
         batch: Number of the next batch among the old batches.
         batches_per_epoch: Number of old batches that go once through the text.
-        new_batches_per_epoch: Number of new batches that do.
+        new_batches_per_epoch: Number of new batches that do so.
         new_batches_per_update: Number of new batches in an update.
     """
     place = batch * new_batches_per_epoch / batches_per_epoch
@@ -182,7 +182,7 @@ def same_place(batch, batches_per_epoch, new_batches_per_epoch, new_batches_per_
 
 
 def value_at(changes, updates, name, value):
-    """The value of a field in the update before which `updates - 1` were done.
+    """The value that a field had during an update.
 
     Args:
         changes: List of `Change`.
@@ -197,7 +197,7 @@ def value_at(changes, updates, name, value):
 
 
 def comparable(history, changes, monitor):
-    """Leaves out the rows whose figure means something other than the figure now.
+    """Leaves out the rows whose figure was measured differently than it is now.
 
     Args:
         history: List of dictionaries, one for each checkpoint.

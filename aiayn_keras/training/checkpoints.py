@@ -229,9 +229,9 @@ def _read(model, path):
 
 
 def _read_optimizer_of_another_kind(model, state):
-    """Reads the state of an optimizer that accumulates gradients, or scales losses, or does not.
+    """Reads a state whose optimizer differs in accumulating gradients or in scaling losses.
 
-    What both optimizers have is taken over, by name; the rest keeps its first values.
+    Variables that both optimizers have are taken over, by name; others keep their initial values.
     """
     ours = model.optimizer
     for written in _kinds(getattr(ours, "inner_optimizer", ours)):

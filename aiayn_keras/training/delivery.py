@@ -194,7 +194,7 @@ def _first_period(training, changes):
 def last_without_gap(folder, training, changes, count):
     """Lists the updates of the last `count` checkpoints, or of all of a shorter training.
 
-    Those that an earlier, smaller `average_checkpoints` has let go are not asked for.
+    Checkpoints that an earlier, smaller `average_checkpoints` has deleted are not required.
 
     Args:
         folder: The `RunFolder`.

@@ -97,7 +97,7 @@ def size_for(num_pairs):
 
 
 def passes_for(num_pairs):
-    """Interpolates how often a training of some pairs goes through them."""
+    """Interpolates the number of passes through the text for a training on `num_pairs` pairs."""
     sizes, passes = zip(*_KNOWN_PASSES, strict=True)
     return float(np.exp(np.interp(np.log(num_pairs), np.log(sizes), np.log(passes))))
 

@@ -56,7 +56,7 @@ from aiayn_keras.training.validation import Validation
 logger = logging.getLogger(__name__)
 
 _FIRST_PERPLEXITY = 10
-"""Perplexity up to which the first checkpoint may be worse than chance, as a multiple of that."""
+"""Multiple of the perplexity of chance from which on the first checkpoint causes a warning."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def _save_stopped(run, updates, sums):
 
 
 def _measure_start(run, start, checkpoints):
-    """Does what was left to do for the checkpoint that the training goes on from."""
+    """Finishes the measurements of the checkpoint from which the training goes on."""
     if start.is_measured:
         checkpoints.complete()
     elif start.loss is not None and _is_due(start.updates, run.recipe.training):

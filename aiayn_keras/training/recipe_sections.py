@@ -112,7 +112,7 @@ class TokenizerSection(Section):
             are.
         whole_target_words: Whether every word of the targets is one token, for targets with few
             distinct words, such as linearized trees; wordpieces are learned from the sources alone.
-        sampling_alpha: If given, words of the training text are split anew in each epoch: the
+        sampling_alpha: If given, words of the training text are split again in each epoch: the
             probability of BPE dropout, or a unigram model's smoothing; see `SampledPairs`.
     """
 

@@ -83,7 +83,7 @@ def read_loss(folder, updates):
     try:
         loss = LossSoFar.model_validate_json(read_bytes(path, _MAX_LOSS_BYTES))
     except (OSError, pydantic.ValidationError):
-        logger.warning("%s is damaged: the next training loss begins anew.", path)
+        logger.warning("%s is damaged: the next training loss is counted from here.", path)
         return None
     return loss if loss.updates == updates else None
 

@@ -397,7 +397,7 @@ def tokenize_pairs(text, tokenizer, recipe, max_sequence_length, sampled=False):
         tokenizer: `TransformerTokenizer`.
         recipe: The `Recipe`.
         max_sequence_length: The model's number of positions.
-        sampled: Whether words are split anew in each epoch if the recipe says so.
+        sampled: Whether words are split again in each epoch if the recipe says so.
 
     Returns:
         `TokenPairs` or `SampledPairs`.

@@ -180,7 +180,7 @@ def warn_of_missing_spaces(references, tokenizer=None, has_ter=False):
     if tokenizer in _TOKENIZERS_BY_SPACES:
         logger.warning(
             "The references have no spaces between words, so BLEU with the tokenizer %s takes "
-            "sentences as words, and is near 0 whatever the model writes: choose zh for Chinese, "
+            "sentences as words, and is near 0 for any translations: choose zh for Chinese, "
             "or char (`evaluation.bleu_tokenizer` in a recipe, `--tokenize` in a command).",
             tokenizer,
         )

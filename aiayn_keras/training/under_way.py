@@ -79,7 +79,7 @@ def load_from_checkpoint(run, checkpoint=BEST):
     """
     folder = RunFolder(Path(run))
     recipe = _read_recipe(folder)
-    find_checkpoint(run, checkpoint)  # what is not there is refused before a model is built
+    find_checkpoint(run, checkpoint)  # refuses a missing one before a model is built
     tokenizer, initial = read_beginning(folder, recipe)
     model = build_model(recipe, tokenizer, initial)
     found = _load(model, run, checkpoint)
@@ -94,7 +94,7 @@ def _load(model, run, checkpoint):
         found = find_checkpoint(run, checkpoint)
         try:
             average_checkpoints(model, [found.path])
-        except FileNotFoundError:  # the training has let go of it
+        except FileNotFoundError:  # the training has deleted it
             continue
         return found
     raise FileNotFoundError(f"{found.path} and others were deleted while they were being read.")
@@ -230,7 +230,7 @@ def _seconds_left(folder, updates_left):
     (before, old), (after, new) = newest
     try:
         seconds = new.stat().st_mtime - old.stat().st_mtime
-    except FileNotFoundError:  # the training is running, and has let go of it
+    except FileNotFoundError:  # the training is running, and has deleted it
         return None
     pace = seconds / (after - before)
     return pace * updates_left if pace > 0 and math.isfinite(pace) else None

@@ -46,7 +46,7 @@ from benchmarks.report import machine
 @click.option("--updates", type=click.IntRange(1, NUM_UPDATES), default=NUM_UPDATES,
               show_default=True, help="With --all: updates that are compared.")  # fmt: skip
 @click.option("--write-references", "write", is_flag=True,
-              help="Compute the stored answers anew, with TensorFlow on a CPU.")  # fmt: skip
+              help="Compute the stored answers again, with TensorFlow on a CPU.")  # fmt: skip
 @click.option("--preset", default="base", show_default=True)
 @click.option("--tokens", type=click.IntRange(min=8), default=6144, show_default=True,
               help="Positions of a batch on each side, over all devices.")  # fmt: skip

@@ -176,17 +176,17 @@ def main(models, corpus, sentences, seed):
 
 
 def choose_texts(corpus, text, sentences, seed):
-    """Chooses what a model is asked.
+    """Chooses the sentences and words that a model is to translate.
 
     Args:
         corpus: A `Corpus`.
-        text: Its text that is asked of, a `ParallelText`; training text would be known.
+        text: The `ParallelText` of it to choose from, not the training text, which models know.
         sentences: Number of pairs.
         seed: Seed of the choice.
 
     Returns:
-        List of pairs, and a dictionary of the 3,000 commonest source words of the training text:
-        counters of the translations that alignment finds.
+        List of pairs, and a dictionary from the 3,000 commonest source words of the training text
+        to counters of the translations that alignment finds.
     """
     pairs = [pair for pair in text if 4 <= len(pair[0].split()) <= 20]
     pairs = random.Random(seed).sample(pairs, min(sentences, len(pairs)))

@@ -9,7 +9,7 @@ def map_by_length(function, items, lengths, batch_size, threads=1):
     Args:
         function: Function from a list of items to a list of results of equal length.
         items: List.
-        lengths: List of an item's lengths, by which batches are made.
+        lengths: List of an item's lengths, which decide its batch.
         batch_size: Maximum number of items in a batch.
         threads: Number of batches under way at once.
 

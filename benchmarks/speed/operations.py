@@ -96,7 +96,7 @@ def train(rows):
 
 @main.command()
 @click.option("--model", help="A model folder.")
-@click.option("--kit", help="A version of an exported kit, in place of --model.")
+@click.option("--kit", help="A version of an exported kit, instead of --model.")
 @click.option("--source", required=True, type=click.Path(exists=True, dir_okay=False))
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1))
 @click.option("--rows", default=16, show_default=True, type=click.IntRange(min=1))

@@ -19,7 +19,7 @@ class MemoryPlan(NamedTuple):
         precision: A Keras dtype policy.
         row: Positions of a row on each side.
         state: Bytes of weights and of Adam's two moments.
-        fixed: All bytes that are needed whatever the number of rows, `state` and gradients of
+        fixed: All bytes that do not depend on the number of rows, `state` and gradients of
             weights.
         by_row: Further bytes of each row, its activations and their gradients.
     """

@@ -98,7 +98,7 @@ def count(text, configuration):
 
 
 def count_host_callbacks(text):
-    """Instructions by which a program waits for the computer that holds the chip."""
+    """Instructions with which a program waits for the computer that holds the chip."""
     marks = ("callback", " infeed(", " outfeed(", "is_host_transfer=true")
     return sum(any(mark in line for mark in marks) for line in text.splitlines() if " = " in line)
 

@@ -108,7 +108,7 @@ def draw(references, trees, names, folder):
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="Folder to make.")
 @click.option("--split", type=click.Choice(["validation", "test"]), default="test")
 @click.option(
-    "--limit", type=click.IntRange(min=1), help="Take at most so many evenly spaced sentences."
+    "--limit", type=click.IntRange(min=1), help="Maximum number of sentences, evenly spaced."
 )
 @click.option(
     "--parser",

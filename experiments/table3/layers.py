@@ -144,7 +144,7 @@ class BackboneWithoutResiduals(TransformerBackbone):
 
 @registered
 class NoWarmup(WarmupSchedule):
-    """The `WarmupSchedule` with its peak in place of the rise, and the same decay after it."""
+    """The `WarmupSchedule` with its peak instead of the rise, and the same decay after it."""
 
     def __call__(self, step):
         peak = (self.warmup_steps - 1) * self.gradient_accumulation_steps  # steps count from 0

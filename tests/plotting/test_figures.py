@@ -234,5 +234,5 @@ def test_characters_that_the_font_lacks_are_one_line(tmp_path, caplog, recwarn):
     weights = np.full((1, 2, 2), 0.5)
     plotting.plot_attention(weights, ["हिन्दी", "ไทย"], ["a", "b"], path=tmp_path / "a.png")
     (record,) = caplog.records
-    assert "a.png has boxes in place of" in record.getMessage()
+    assert "a.png has boxes instead of" in record.getMessage()
     assert not [each for each in recwarn if "Glyph" in str(each.message)]

@@ -93,7 +93,7 @@ def test_a_later_checkpoint_of_a_stop_is_gone_on_from(tmp_path):
 def test_a_damaged_sum_of_losses_is_left_out_with_a_warning(tmp_path, caplog, content):
     (tmp_path / "loss.json").write_bytes(content)
     assert read_loss(tmp_path, 47) is None
-    assert "is damaged: the next training loss begins anew" in caplog.text
+    assert "is damaged: the next training loss is counted from here" in caplog.text
 
 
 @pytest.mark.parametrize(

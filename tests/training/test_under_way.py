@@ -160,7 +160,7 @@ def test_comparisons_take_checkpoints_of_all_trainings(stopped_run, tmp_path):
     assert "that was asked for is used, that of update 2." in result.stderr
     other = write_lines(tmp_path / "other.en", SOURCES)
     result = run(*compare, source, other, "--checkpoint", 2)
-    assert "--checkpoint is for trainings, and none of these is one" in result.stderr
+    assert "--checkpoint is for trainings, but none of these is a training" in result.stderr
 
 
 @pytest.mark.slow

@@ -9,11 +9,11 @@ KINDS = {
     "unreadable": "lines that cannot be read: no tab, not UTF-8, too long",
     "empty": "pairs with an empty side",
     "duplicate": "pairs that occur before",
-    "near_duplicate": "pairs that occur before but for case, spaces and punctuation",
+    "near_duplicate": "pairs that occur before, apart from case, spaces and punctuation",
     "copy": "targets that repeat their sources untranslated",
     "language": "sides in a wrong language, or swapped",
     "script": "sides in a wrong script, or with letters of two scripts in a word",
-    "ratio": "pairs with one side much longer than usual beside the other",
+    "ratio": "pairs with one side unusually long for the other",
     "numbers": "pairs whose sides have different numbers",
     "placeables": "pairs whose sides have different URLs, e-mail addresses, {name} and the like",
     "markup": "tags and other markup",
@@ -32,7 +32,7 @@ class Finding(NamedTuple):
         line: Number of the pair's line, from 1.
         kind: A key of `KINDS`.
         reason: What is wrong.
-        is_mended: Whether a cleaned copy holds the pair without the fault, not leaves it out.
+        is_mended: Whether a cleaned copy has the pair without its fault; otherwise it is left out.
     """
 
     line: int

@@ -17,7 +17,7 @@ _ESSENTIALS = _Essentials()
 def essence_of(text):
     """Reduces a text to its letters, with their marks, and digits, in lower case.
 
-    A text without any is returned as it is, but for spaces at its ends.
+    A text without any is returned as it is, except for spaces at its ends.
 
     Example:
         >>> essence_of("¡Cállate, Tom!")

@@ -16,11 +16,11 @@ _MARKERS = ("&", "_", "~")
 _SURE = r"(?<![\w&~])[{}](?=[^\W\d_])"
 """A marker before a word."""
 _INSIDE = r"(?<=[^\W\d_])[{}](?=[a-z])"
-"""A marker before a small letter in a word."""
+"""A marker before a lower-case letter in a word."""
 _MAX_LETTERS_BEFORE = 2
-"""Before a marker in a word, such as `E&xit` or `Fo&rmat`, that nothing else speaks for."""
+"""Limit for a marker in a word (`E&xit`, `Fo&rmat`) if none is seen before a whole word."""
 _MAX_WORDS = 4
-"""In a label whose marker is in a small word, such as `Copy lin_k`."""
+"""Limit for a label whose marker is in a lower-case word, such as `Copy lin_k`."""
 _PLACEABLE = re.compile(f"(?x){PATTERN}")
 _TOKEN = re.compile(r"\\u[0-9A-Fa-f]{4}|\\.|.", re.DOTALL)
 

@@ -126,7 +126,7 @@ def translate_opened(model, document, *, ensemble=(), **options):
 
 
 def _find_plain_units(document, _columns):
-    """Pieces of whole lines, in which what is not text is protected."""
+    """Pieces of whole lines, with everything that is not text protected."""
     units, start = [], 0
     for match in re.finditer(r"(?:[^\n]*\n){1,500}|[^\n]+\Z", document):
         start, end = match.span()

@@ -303,5 +303,5 @@ def _unescape(raw):
 
 
 def _keep_spaces(text):
-    """A unit whose texts keep the spaces at their ends, which now may be others."""
+    """Makes Word keep the spaces at the ends of a unit's texts, which a translation may change."""
     return re.sub(r"<(\w+:)?t>", r'<\1t xml:space="preserve">', text)

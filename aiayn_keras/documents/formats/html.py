@@ -253,7 +253,7 @@ def _as_units(document, run):
 
 
 def _is_invisible(document, token):
-    """True if a token is a text of nothing but spaces, also as character references."""
+    """True if a token is a text of only spaces, also as character references."""
     start, end, mark = token
     return mark is None and not _INVISIBLE.sub("", html.unescape(document[start:end]))
 

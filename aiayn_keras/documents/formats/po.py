@@ -1,4 +1,4 @@
-"""Catalogues of gettext: the empty `msgstr`s, from their `msgid`s. What is translated stays.
+"""Catalogues of gettext: the empty `msgstr`s are filled, the others stay.
 
 polib reads the catalogue; the lines of the empty `msgstr`s are found in the text, so that comments,
 references, flags, line breaks and all other entries stay. Markers of accelerators, such as the `&`

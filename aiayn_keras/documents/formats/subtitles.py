@@ -29,9 +29,9 @@ _OVERRIDE = re.compile(r"\{\\[^{}]*\}|\{[a-zA-Z]:[^{}]*\}")
 _SOUND = re.compile(r"\[[^\[\]]+\]|(?:\A|(?<=[-–—>}])|(?<=[-–—>}] ))\([^()]+\)")
 _REFERENCE = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#\d+|#x[0-9A-Fa-f]+);")
 _COMPLETE = re.compile(r"[.?!…。？！]['\"”’»)\]]*$|^[\[(][^\[\]()]+[\])]$")
-"""A line that ends a sentence, or a sound alone."""
+"""A line that ends a sentence, or is only a sound."""
 _TITLE = re.compile(r"\b(?:[A-Z]|M[rs]|Mrs|Dr|Prof|St|Hr|Fr|Sra?|Mme)\.$")
-"""A line whose last full stop is that of an initial or a title before a name."""
+"""A line that ends in an initial or a title, so that its full stop does not end a sentence."""
 _TIMES = {
     kind: re.compile(rf"\s*{time}\s*-->\s*{time}(?![\d:])")
     for kind, time in (
@@ -86,7 +86,7 @@ def _find_units(document, kind):
     for caption in captions:
         numbers = _numbers(lines, caption.lines, remaining, all_times) if caption.lines else []
         numbers = [number for number in numbers if lines[number].strip()]
-        # Lines beside each other differ from their place in the list by the same number.
+        # Consecutive lines differ from their places in the list by the same number.
         for _, beside in itertools.groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
             group = [number for _, number in beside]
             units += _units_of_caption(document, spans[group[0]][0], spans[group[-1]][1])
@@ -136,7 +136,7 @@ def _check_srt(lines):
         Numbers of the lines with times, from 0 on.
 
     Raises:
-        ValueError: For the first line that is not what it must be.
+        ValueError: If a line is not what it should be; names the first.
     """
     filled = [number for number, line in enumerate(lines) if line.strip()]
     first = lines[filled[0]]
@@ -280,7 +280,7 @@ def _wrap(text, num_lines):
         textwrap.wrap, plain, break_long_words=False, replace_whitespace=False
     )
     widths = range(max(1, -(-len(plain) // num_lines)), len(plain) + 1)
-    # The smallest width of not too many lines; with the largest there is one.
+    # The smallest width that gives at most `num_lines` lines; the largest gives one.
     place = bisect.bisect_left(widths, True, key=lambda width: len(lines(width)) <= num_lines)
     remaining = iter(tags)
     found = lines(widths[place]) if plain else [""]

@@ -1,7 +1,7 @@
 """Tags of a source sentence in its translation: around the words that look at the marked words.
 
-Wordpieces are joined to words; each word of the translation belongs to the word of the source that
-it looks at most, over all of its wordpieces.
+Wordpieces are joined into words. Each word of the translation belongs to the word of the source
+that it looks at most, summed over its wordpieces.
 """
 
 import re
@@ -12,7 +12,7 @@ import numpy as np
 from aiayn_keras.documents.formats.units import Kind
 
 _MAX_TAGS = 64
-"""More of them in a sentence are not worth the search."""
+"""Maximum number of tags in a sentence; with more, the search takes too long."""
 
 _WORD_BEGINS = "\u2581"
 
@@ -45,8 +45,8 @@ def place_tags(source, translation, tags):
 
     Returns:
         List of pairs of a place in the translation and a mark, in order; None if a tag has no
-        partner, marks a part of a word, or if the words that look at the marked ones are not
-        beside each other.
+        partner or marks a part of a word, or if the words that look at the marked ones are not
+        side by side.
     """
     stretches = _pairs(tags) if len(tags) <= _MAX_TAGS else None
     if stretches is None or translation.alignment is None:

@@ -5,11 +5,11 @@
 | a word (placeholder, URL, code) | a stand-in is translated with the sentence |
 | a pair of tags | goes around the words that look at its words most, by the model's attention |
 
-The stand-in is a foreign letter first, which the models of this package copy; around it they write
-better sentences than around a number. Where it does not come back once, a number is tried. Where
-that does not either, or the words between tags are not side by side, the sentence is cut at its
-marks and the texts between them are translated alone. So marks are never lost or altered. A number
-that does not come back into a sentence with tags is then kept as a word, too.
+The first stand-in is a foreign letter, which the models of this package copy; around it they write
+better sentences than around a number. If it does not come back exactly once, a number is tried. If
+that fails, too, or the words between tags are not side by side, the sentence is cut at its marks
+and the texts between them are translated alone. So marks are never lost or altered. If a sentence
+with tags loses a number, it is translated once more with the number kept as a word.
 """
 
 import bisect
@@ -58,7 +58,7 @@ class _Sentence:
         return [each for each in self.marks if each.mark.kind == Kind.WORD]
 
     def with_kept(self, numbers):
-        """The sentence with numbers as words that are kept, unless a mark divides one."""
+        """The sentence with numbers as kept words, except those that a mark divides."""
         marks = list(self.marks)
         for match in words_of_numbers(self.text, numbers):
             start, end = match.span()
@@ -68,9 +68,9 @@ class _Sentence:
         return replace(self, marks=tuple(marks))
 
     def with_letters(self):
-        """The sentence with letters or times in the place of numbers that stand for words.
+        """The sentence with letters or times, not numbers, as the stand-ins of its words.
 
-        Where there are more words than letters, numbers stay.
+        If there are more words than letters, the rest keep their numbers.
         """
         letters = (letter for letter in LETTERS if letter not in self.text)
         times = (time for time in CLOCK_TIMES if time not in self.text)
@@ -102,7 +102,7 @@ def translate_units(units, split, translate):
     """
     units = [replace(unit, parts=joined(unit.parts, unit.encode)) for unit in units]
     flat = [_flatten(unit) for unit in units]
-    rows = []  # of each unit, what is kept and sentences in turn
+    rows = []  # for each unit, kept parts and sentences in turn
     for unit, (text, marks), (separators, found) in zip(
         units, flat, split([text for text, _ in flat]), strict=True
     ):
@@ -122,7 +122,7 @@ def translate_units(units, split, translate):
         lambda failed: _translate_in_pieces([sentences[n] for n in failed], split, translate),
     )
     remaining = iter(results)
-    # In a row, what is kept and sentences take turns; the first and the last are kept.
+    # In a row, kept parts and sentences take turns; it begins and ends with a kept part.
     return [
         join_strings(
             row[::2], [each.text for each in row[1::2]], [next(remaining) for _ in row[1::2]]
@@ -135,7 +135,7 @@ def _translate_whole(sentences, translate):
     """Translates sentences with their marks.
 
     Returns:
-        List of translations, None where the marks do not find their places; and a dictionary from
+        List of translations, None if no places were found for the marks; and a dictionary from
         the rows of sentences with tags to the numbers that their translations lack, if any.
     """
     translations = [None] * len(sentences)
@@ -169,7 +169,7 @@ def _with_numbers(sentences, lost, translate):
 
 
 def _fill(results, places, translate):
-    """Puts into places of a list what a function of the places gives."""
+    """Sets the items at some places of a list to those that a function gives for the places."""
     for place, result in zip(places, translate(places), strict=True):
         results[place] = result
 
@@ -200,7 +200,7 @@ def _as_row(text, marks, separators, sentences, encode):
         if sentence:
             row.append((start, start + len(sentence)))
         done = start + len(sentence)
-    owners = {}  # of tags at the ends of sentences, those that belong into the sentence
+    owners = {}  # tags at the ends of sentences that belong to the sentence
     for start, end in row[1::2]:
         for each in _between(marks, start, end):
             if _is_inside(each, partners, start, end):
@@ -236,7 +236,7 @@ def _partners(marks):
 
 
 def _is_inside(mark, partners, start, end):
-    """True if a mark belongs into the sentence from `start` to `end`, not to what is beside it."""
+    """True if a mark belongs to the sentence from `start` to `end`, not to the text around it."""
     if mark.start < mark.end or start < mark.start < end:
         return True
     partner = partners.get(id(mark))

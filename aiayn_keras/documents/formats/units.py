@@ -1,7 +1,6 @@
 """Units of a formatted document: its texts, and the marks in them that are not translated.
 
-A format finds the units of a document and changes nothing else, so that all that is not in a unit
-comes back as it was.
+A format finds the units of a document; everything outside of them comes back unchanged.
 """
 
 import re
@@ -57,11 +56,11 @@ class Unit:
     """A text of a document, such as a paragraph, a cell or a caption.
 
     Attributes:
-        start: Position in the document at which the translation begins.
-        end: Position before which what it replaces ends.
+        start: Position in the document of the first character that the translation replaces.
+        end: Position after the last one.
         parts: Tuple of strings, the text without escapes, and `Mark`s.
-        encode: Function of a text that gives it with the document's escapes.
-        finish: Function of the translated and encoded unit that gives what is written.
+        encode: Function that adds the document's escapes to a text.
+        finish: Function that is applied to the translated and encoded unit before it is written.
     """
 
     start: int
@@ -221,10 +220,10 @@ def protect(text, encode=str, with_tags=True, with_names=True):
 
 
 def joined(parts, encode):
-    """Parts in which marks that belong together are one.
+    """Joins marks that belong together.
 
-    These are words in brackets or quotation marks, tags around nothing but words, and formulas such
-    as `H<sub>2</sub>O`. A word of marks directly beside a letter is a cut.
+    These are `WORD` marks in brackets or quotation marks, tags around `WORD` marks alone, and
+    formulas such as `H<sub>2</sub>O`. A `WORD` mark directly beside a letter becomes a `CUT`.
 
     Args:
         parts: Strings and `Mark`s.
@@ -265,7 +264,7 @@ def joined(parts, encode):
 
 
 def _cut_beside_letters(part, parts, place):
-    """A part, which is a cut if it is a word of marks directly beside a letter, as in lines."""
+    """Makes a `WORD` mark directly beside a letter a `CUT`, as in lines; returns other parts."""
     if not isinstance(part, Mark) or part.kind != Kind.WORD:
         return part
     before, after = (parts[n] if 0 <= n < len(parts) else "" for n in (place - 1, place + 1))

@@ -11,7 +11,7 @@ from aiayn_keras.serving.local_page.requests import MAX_DOCUMENT_BYTES
 _LOOPBACK = "127.0.0.1"
 MAX_CONNECTIONS = 400
 SECONDS_IDLE = 5
-"""Seconds after which a connection that asks nothing is closed, so that others get its place."""
+"""Seconds after which an idle connection is closed to make room for others."""
 
 MAX_HEADER_BYTES = 1 << 14
 

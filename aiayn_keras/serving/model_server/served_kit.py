@@ -264,7 +264,7 @@ class ServedKit:
             begin = time.monotonic()
             try:
                 loaded = self._loaded(number, model_path)
-            except Exception as error:  # whatever a broken version brings about
+            except Exception as error:  # a broken version may raise anything
                 self._note(entry, LOADING, one_line(str(error), _MAX_ERROR) or type(error).__name__)
                 LOG.warning("Version %d cannot be loaded: %s", number, entry.error)
                 continue
