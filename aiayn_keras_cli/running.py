@@ -13,7 +13,7 @@ _IS_STARTED = "aiayn_keras_cli.is_started"
 
 _FORESEEN = (ValueError, OSError, ImportError, RuntimeError)
 _UNFORESEEN = (RecursionError, NotImplementedError)
-"""Kinds of RuntimeError that no message of this package is about."""
+"""Kinds of RuntimeError for which this package has no message of its own."""
 _MAX_CHARACTERS = 1_000
 _STDERR = 2
 

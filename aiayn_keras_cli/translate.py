@@ -184,7 +184,7 @@ def translate(
             raise click.UsageError("--prefixes cannot be combined with --document.")
         if options["num_return_sequences"] > 1 and not as_json:
             raise click.UsageError(
-                "--document cannot be combined with --n-best unless with --json."
+                "--document can be combined with --n-best only if --json is given."
             )
         _translate_document(input_file, model_folder, ensemble, as_json, options)
     elif input_file is None and not as_json and is_conversation():

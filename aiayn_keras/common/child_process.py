@@ -182,7 +182,7 @@ def _size(shape):
 
 
 def _bytes_on_disk(paths):
-    """Sizes of files without their holes, which cost nobody anything."""
+    """Sizes of files without their holes, which take no space on the disk."""
     stats = [os.stat(path) for path in paths]
     return sum(min(stat.st_size, 512 * stat.st_blocks + 4096) for stat in stats)
 

@@ -129,9 +129,9 @@ def check_depth(path, backbone, is_inner=False):
     num_layers = sum(bool(layer.weights) for layer in backbone.layers)
     if num_stored > num_layers:
         raise ValueError(
-            f"{path} holds the weights of {num_stored} layers, but this model has {num_layers}: "
-            "build it with the same depth. To make a trained model shallower, copy its blocks, see "
-            "docs/change_a_part.md."
+            f"{path} holds a deeper model (blocks and final normalizations: "
+            f"{num_stored - num_layers} more): build this one with the same depth. To make a "
+            "trained model shallower, copy its blocks, see docs/change_a_part.md."
         )
 
 

@@ -34,8 +34,9 @@ _FORMS_OF_NUMBERS = (
     *((0.02, form) for form in ((1, ",", 3, ".", 2), (2, ",", 3, ".", 2), (3, ",", 3, ".", 2))),
     *((0.01, form) for form in ((3, ",", 3), (1, ",", 3, ",", 3), ("-", 1), ("-", 2))),
 )
-"""Decimals and prices, times, telephone numbers, thousands, amounts with groups and decimals,
-millions, numbers below zero: shares, and numbers of digits."""
+"""A row each for decimals and prices; times and telephone numbers; thousands, and telephone numbers
+with a country code; amounts with groups and decimals; and millions and numbers below zero. For each
+form its share, and the numbers of digits between its signs."""
 _ROUND_GROUPS = 0.2
 """Share of the groups after the first that are zeros, as in `1,000` and `5.00`."""
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")

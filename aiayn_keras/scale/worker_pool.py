@@ -326,7 +326,7 @@ class _Crew:
             number = getattr(part, "number", part)
             work = "loaded the work" if part is None else f"worked on part {number}"
             raise RuntimeError(
-                f"{deaths} workers on Ray died while they {work}: perhaps it needs more memory "
+                f"{deaths} workers on Ray died while they {work}: perhaps this needs more memory "
                 "than a machine has. The same command goes on with the unfinished parts."
             ) from error
         self._end(actor)  # it may only have been out of reach

@@ -240,7 +240,7 @@ def _read_optimizer_of_another_kind(model, state):
             break
     else:
         raise ValueError(
-            f"its optimizer has {len(state)} variables, that of the recipe {len(ours.variables)}"
+            f"its optimizer has {len(state)} variables, but the recipe's has {len(ours.variables)}"
         )
     written.load_own_variables(state)
     values = {_name_in_optimizer(variable): variable for variable in written.variables}

@@ -26,7 +26,7 @@ _BLEU_TOKENIZERS = {
     **dict.fromkeys(("zh", "yue", "wuu"), "zh"),
     **dict.fromkeys(("ja", "th", "km", "lo", "my", "dz"), "char"),
 }
-"""sacreBLEU's tokenizers for languages that do not write spaces, without further packages."""
+"""sacreBLEU's tokenizers, only those that need no more packages, for languages without spaces."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -494,5 +494,5 @@ def _check_finite(logs, update):
 
 
 def _in_float32(figure):
-    """A figure as TensorBoard, which knows float32 alone, can show it."""
+    """A figure as TensorBoard, which only knows float32, can show it."""
     return figure if abs(figure) <= float(np.finfo("float32").max) else figure * math.inf

@@ -85,7 +85,7 @@ def test_a_damaged_line_is_named(trained_run, tmp_path, damage):
             ("--prefixes", "prefixes", "--input", "document.en"),
             "--prefixes cannot be combined with --document",
         ),
-        (("--n-best", "2"), "unless with --json"),
+        (("--n-best", "2"), "only if --json is given"),
     ],
 )
 def test_options_for_lines_are_refused(trained_run, arguments, message):

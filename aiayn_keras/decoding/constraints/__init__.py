@@ -11,10 +11,10 @@ CONSTRAINTS = {"brackets": BalancedBrackets, "automaton": TokenAutomaton}
 
 
 def as_constraint(value):
-    """Makes the constraint that somebody means.
+    """Makes a constraint from a name, a dictionary or a constraint.
 
     Args:
-        value: A `Constraint` or None, which are given back; a name in `CONSTRAINTS`; or a
+        value: A `Constraint` or None, which is returned as it is; a name in `CONSTRAINTS`; or a
             dictionary of such a name as `kind` and of the fields of its class, as
             `dataclasses.asdict` makes it.
 

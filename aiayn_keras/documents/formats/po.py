@@ -19,7 +19,7 @@ from aiayn_keras.documents.formats.units import (
 
 _EMPTY = re.compile(r'^msgstr(?:\[(\d+)\])?[ \t]+""[ \t]*(\r?)$(?!\n")', re.MULTILINE)
 _STRINGS = r'(?>(?:"(?:[^"\\\r\n]++|\\.)*+"[ \t\r\n]*)+)'
-"""Pattern of C strings in a row; it gives nothing back, so that long ones need little memory.
+"""Pattern of C strings in a row; it does not backtrack, so that long ones need little memory.
 
 Python before 3.11.5 matches `++` around `*+` wrongly
 (https://github.com/python/cpython/issues/106052).

@@ -122,7 +122,7 @@ def _marked_words(source, words, stretch):
 
 
 def _without_marks(text, start, end, source, stretch):
-    """A span of a translation without punctuation at its ends, unless the source marks such."""
+    """A span of a translation without punctuation at its ends, unless the source has some there."""
     if source[stretch.start : stretch.end].strip()[:1].isalnum():
         while start < end - 1 and not text[start].isalnum():
             start += 1

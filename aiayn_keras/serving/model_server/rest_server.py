@@ -31,7 +31,7 @@ def max_connections():
 
 
 def reserve_port(host, port, option):
-    """Takes a port, on which nobody is answered yet.
+    """Takes a port, without answering anyone on it yet.
 
     As with TensorFlow Serving, a client is refused until the versions are loaded, and tries again.
 
