@@ -138,7 +138,7 @@ _NUMBER = r"\d+(?:[.,]\d+)*"
 _LENGTH = r"[ ]?(?:[cmk]?m|ft|px)"
 _HOUR = r"\d{1,2}(?:[:.]\d\d)?"
 _BEHIND_AM = r"(?:to|until|and|or|on|every|sharp|today|tomorrow)\b"
-"""Words after `9 am`, which is not the `am` of German before them."""
+"""Words after `9 am` that show that its `am` is not the German word."""
 _ROMAN = r"(?:X{0,3}(?:IX|IV|V?I{0,3})|M{1,3}(?:CM|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3}))"
 _AMOUNTS = rf"""
         (?<![\w.,:/$€£–—-])(?P<clock>                                    # 5pm 9:30-11 AM

@@ -25,7 +25,7 @@ LIVE = {
     "08": ("search", "watch the beams", "Tom had his wallet stolen on the train."),
     "09": ("search", "watch the cache fill", SENTENCE),
 }
-"""Views of the page on which the reader types, by lesson; what to do there, and a sentence."""
+"""Views of the page to type into, by lesson; what to do there, and a sentence."""
 LINK = 'Live, in this browser: <a href="../play/index.html#view={view}&amp;text={text}">{deed}</a>.'
 
 
@@ -38,7 +38,7 @@ def lesson(path, staged, has_play=False):
     Args:
         path: The notebook's path in the repository.
         staged: Set of the paths in the book.
-        has_play: Whether the book has the page on which the reader types; some lessons link to it.
+        has_play: Whether the book has the page to type into; some lessons link to it.
     """
     notebook = nbformat.read(ROOT / path, as_version=4)
     for cell in notebook.cells:

@@ -92,7 +92,7 @@ def _leads_somewhere(link, path, pages):
     if not target.is_file():
         return False
     anchor = unquote(parts.fragment)
-    if "=" in anchor:  # settings of the page on which the reader types
+    if "=" in anchor:  # settings of the page to type into
         return True
     return not anchor or target not in pages or anchor in pages[target].anchors
 

@@ -91,7 +91,7 @@ def live_files(model, has_play):
 
     Args:
         model: A `TransformerSeq2SeqLM`.
-        has_play: Whether the book has the page on which the reader types.
+        has_play: Whether the book has the page to type into.
     """
     files, parts = {}, ["# Play\n", TYPE if has_play else LEFT_OUT]
     for live in LIVE_PAGES:

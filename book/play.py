@@ -1,4 +1,4 @@
-"""The page on which the reader types: a static site with the model, run by ONNX Runtime Web.
+"""The page to type into: a static site with the model, run by ONNX Runtime Web.
 
 python -m book.play    # downloads ONNX Runtime Web for the book and its tests
 """

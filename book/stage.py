@@ -21,14 +21,14 @@ LIST_OF_SOLUTIONS = "tutorials/solutions/index.md"
 REPOSITORY = "{{repository}}"
 """Placeholder for the repository's address in the book's own pages."""
 PLAY = "{{play}}"
-"""Placeholder for the address of the page on which the reader types."""
+"""Placeholder for the address of the page to type into."""
 
 
 def text_pages(has_play=True):
     """Dictionary of the text pages and lessons in the book: path to text.
 
     Args:
-        has_play: Whether lessons link to the page on which the reader types.
+        has_play: Whether lessons link to the page to type into.
     """
     shared, solutions = shared_files(), found(SOLUTIONS)
     files = [path for path in shared if not path.endswith(".png")]

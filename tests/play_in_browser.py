@@ -1,4 +1,4 @@
-"""The page on which the reader types, in a browser."""
+"""The page to type into, in a browser."""
 
 import time
 from urllib.parse import urlencode, urlsplit

@@ -291,7 +291,7 @@ def check_records(folder):
 
     Raises:
         FileNotFoundError: If the folder has no index.
-        CorpusError: If a file is missing, damaged or another one's.
+        CorpusError: If a file is missing, damaged or a different one.
     """
     folder = Path(folder)
     for shard in read_index(folder).shards:

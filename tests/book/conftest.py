@@ -1,4 +1,4 @@
-"""The page on which the reader types, made of the small model."""
+"""The page to type into, made of the small model."""
 
 from pathlib import Path
 

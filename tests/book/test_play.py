@@ -1,4 +1,4 @@
-"""The page on which the reader types, in Chromium, with the small model."""
+"""The page to type into, in Chromium, with the small model."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""The page on which the reader types, as a screen reader and a keyboard meet it."""
+"""The page to type into, as a screen reader and a keyboard meet it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The page on which the reader types, in Firefox, where it and its driver are installed."""
+"""The page to type into, in Firefox, where it and its driver are installed."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""The page on which the reader types, given texts that are longer than what its model reads."""
+"""The page to type into, given texts that are longer than what its model reads."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The page on which the reader types, without a network: what its service worker keeps."""
+"""The page to type into, without a network: what its service worker keeps."""
 
 import shutil
 from urllib.parse import urlencode

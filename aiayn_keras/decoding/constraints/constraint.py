@@ -38,12 +38,12 @@ class Rules(Protocol):
     def allowed(self, state, room) -> Any:
         """Finds the tokens that may follow.
 
-        Only those after which the hypothesis can still end within its limit: then none is lost
-        on the way.
+        Only tokens after which the hypothesis can still end within its limit, so that no
+        hypothesis gets stuck.
 
         Args:
             state: The state.
-            room: Integer tensor `(B,)`, most tokens that may follow, the end token not counted.
+            room: Integer tensor `(B,)`, maximum number of tokens that may follow before the end.
 
         Returns:
             Boolean tensor `(B, W, V)`.
