@@ -209,7 +209,7 @@ def _check_shape(tensor):
         raise ValueError(f"the client does not read tensors of data type {tensor.dtype}") from None
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     if tensor.tensor_shape.unknown_rank or len(shape) > _MAX_RANK or min(shape, default=0) < 0:
-        raise ValueError(f"the shape must be known, with at most {_MAX_RANK} dims, none negative")
+        raise ValueError(f"the shape must be known, not negative, with at most {_MAX_RANK} dims")
     num_elements = len(values)
     if tensor.tensor_content:
         if values or dtype == tf.string:

@@ -148,7 +148,10 @@ def test_wrong_arguments_are_refused_in_one_line(files, tmp_path, trained_run):
         (compare(files, files["good"]), "at least two"),
         (compare(files, files["good"], files["good"]), "once"),
         (compare(files, files["good"], missing), "does not exist"),
-        (compare(files, files["good"], trained_run, source=None), "give its model a text, with --source"),
+        (
+            compare(files, files["good"], trained_run, source=None),
+            "give its model a text, with --source",
+        ),
         ((*compare(files, files["good"], short), "--page", "a.pdf"), "must end in .html"),
     ):
         result = run(*arguments)
