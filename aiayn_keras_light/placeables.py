@@ -10,6 +10,7 @@ import html
 import re
 
 from aiayn_keras_light.checks import check_texts
+from aiayn_keras_light.inner_emoji import with_emoji, without_emoji
 from aiayn_keras_light.lost_numbers import lost_numbers, words_of_numbers
 from aiayn_keras_light.placeable_patterns import ENTITY, LEAD, emoji, placeable_in_line
 from aiayn_keras_light.scripts import (
@@ -63,6 +64,10 @@ class _Masked:
     words: dict
     own: str | None = None
 
+    def emoji(self):
+        """Dictionary from a picture in the text to its emoji."""
+        return {sign: word for sign, word in self.words.items() if sign in _PICTURES}
+
     def restore(self, translation):
         """A `Translation` of the hypotheses that have each placeable once; None if none has.
 
@@ -89,7 +94,8 @@ def translate_placeables(texts, translate, progress=None):
 
     If the placeables of a text do not come back exactly once each, it is cut at them, and the parts
     between them are translated alone. So is a text with marks of markup, or with a placeable beside
-    a letter.
+    a letter. A sentence with emoji inside is translated without them, see
+    `aiayn_keras_light.inner_emoji`.
 
     Args:
         texts: List of strings.
@@ -98,7 +104,7 @@ def translate_placeables(texts, translate, progress=None):
         progress: As in `TransformerSeq2SeqLM.translate`.
 
     Returns:
-        List of `Translation`. Scores and wordpieces are those of the texts with letters.
+        List of `Translation`. Scores and wordpieces are those of what the model read.
 
     Raises:
         TextError: As `translate`, with the place of the text in `texts`.
@@ -127,12 +133,13 @@ def _translate_around(texts, translate, progress, pattern):
     texts = [text for _, text, _ in framed]
     masked = [_mask(text, pattern) for text in texts]
     found = translate([each.text for each in masked], progress)
+    better = _translate_without_emoji(masked, found, translate)
     failed, again = [], {}
     for row, each in enumerate(masked):
         if found[row] is None:
             continue
         if each.words:
-            found[row] = each.restore(found[row])
+            found[row] = better.get(row) or each.restore(found[row])
         if found[row] is None:
             failed.append(row)
         numbers = lost_numbers(texts[row], found[row].text) if found[row] else frozenset()
@@ -159,6 +166,28 @@ def _translate_around(texts, translate, progress, pattern):
         each if each is None else _between(first, _with_signs_of_numbers(text, each), last)
         for (first, text, last), each in zip(framed, found, strict=True)
     ]
+
+
+def _translate_without_emoji(masked, found, translate):
+    """Translations of texts with inner emoji that are better if made without them, by their rows.
+
+    Args:
+        masked: List of `_Masked`.
+        found: List of their `Translation`.
+        translate: As in `translate_emoji`, with None as its second argument.
+    """
+    plain = {
+        row: text
+        for row, each in enumerate(masked)
+        if found[row] and each.text and (text := without_emoji(each.text, each.emoji()))
+    }
+    translated = translate(list(plain.values()), None) if plain else []
+    better = {}
+    for row, translation in zip(plain, translated, strict=True):
+        each = masked[row]
+        made = translation and with_emoji(translation, found[row], each.emoji(), each.text)
+        better[row] = made and each.restore(made)
+    return better
 
 
 _COMMA = re.compile(r"(?<![\d.,])(\d*)(, ?)(?=(\d+))")

@@ -25,6 +25,7 @@ from aiayn_keras.data.phrase_pairs import count_phrases
 from aiayn_keras.data.shorthand import in_shorthand
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.training.translation_scores import corpus_bleu, corpus_chrf
+from aiayn_keras_light.placeables import PLACEABLES
 
 FRAMES = (
     "It costs {} dollars.",
@@ -164,13 +165,20 @@ def with_shorthand(text, draw):
 @click.option("--corpus", default="tatoeba-en-es", show_default=True, help="Name of a corpus.")
 @click.option("--sentences", default=400, show_default=True, help="Number of test sentences.")
 @click.option("--seed", default=1, show_default=True)
-def main(models, corpus, sentences, seed):
+@click.option(
+    "--placeables",
+    type=click.Choice(PLACEABLES),
+    default="translate",
+    show_default=True,
+    help="As in `TransformerSeq2SeqLM.translate`; `aiayn-keras translate` keeps them.",
+)
+def main(models, corpus, sentences, seed, placeables):
     corpus = load_corpus(corpus)
     pairs, words = choose_texts(corpus, corpus.test, sentences, seed)
     for name in models:
         print(f"{name}: {len(pairs)} sentences")
         model = TransformerSeq2SeqLM.from_preset(name)
-        for kind, value, meaning in measure(model, pairs, words, seed):
+        for kind, value, meaning in measure(model, pairs, words, seed, placeables):
             shown = f"{value:.1f}" if kind == "clean text" else f"{value:.3f}"
             print(f"  {kind:34} {shown:>6} {meaning}", flush=True)
 
@@ -195,12 +203,12 @@ def choose_texts(corpus, text, sentences, seed):
     return pairs, {word: known[word] for word, _ in words.most_common(3000)}
 
 
-def measure(model, pairs, words, seed):
+def measure(model, pairs, words, seed, placeables="translate"):
     """Yields every `Figure` of a model; the texts are those of `choose_texts`."""
     sources, references = map(list, zip(*pairs, strict=True))
 
     def translate(texts):
-        return [found.text for found in model.translate(texts)]
+        return [found.text for found in model.translate(texts, placeables=placeables)]
 
     def chrf(texts, wanted=references):
         return corpus_chrf(texts, wanted).score
@@ -249,15 +257,19 @@ def measure(model, pairs, words, seed):
 
 
 def _copied(translate, sources, clean, seed):
-    for kind, options in (("emoji", EMOJI), ("foreign words", FOREIGN)):
+    for kind, options, put in (
+        ("emoji", EMOJI, lambda text, copied, _: f"{text} {copied}"),
+        ("emoji inside", EMOJI, _inside),
+        ("foreign words", FOREIGN, lambda text, copied, _: f"{text} {copied}"),
+    ):
         draw = random.Random(seed)
         chosen = [draw.choice(options) for _ in sources]
         found = translate(
-            [f"{text} {copied}" for text, copied in zip(sources, chosen, strict=True)]
+            [put(text, copied, draw) for text, copied in zip(sources, chosen, strict=True)]
         )
         kept = [copied in text for text, copied in zip(found, chosen, strict=True)]
         same = [
-            " ".join(text.replace(copied, "").split()) == rest
+            "".join(text.replace(copied, "").split()) == "".join(rest.split())
             for text, copied, rest in zip(found, chosen, clean, strict=True)
         ]
         yield Figure(kind, np.mean(kept), "kept")
@@ -268,6 +280,12 @@ def _copied(translate, sources, clean, seed):
     found = translate([frame.format(word) for frame, word in texts])
     kept = [word in text for (_, word), text in zip(texts, found, strict=True)]
     yield Figure("foreign words inside", np.mean(kept), "kept")
+
+
+def _inside(text, copied, draw):
+    words = text.split()
+    words.insert(draw.randrange(1, len(words)), copied)
+    return " ".join(words)
 
 
 def _words(translate, words):

@@ -20,7 +20,8 @@ Workloads, all with 4 beams and no length penalty, so that all systems search fo
 
 Every system has its own process, with its model loaded; the others are idle while one runs. Systems
 run in turn, every other round in reverse order. The first run of each is not counted, since it
-compiles shapes. A ratio is the median of the ratios of the rounds. A system that cannot run, such
+compiles shapes. A ratio is the median of the ratios of the rounds; a round in which a system takes
+three times its median is left out. A system that cannot run, such
 as one that is not installed, is left out, and the reason is printed.
 """
 

@@ -11,6 +11,9 @@ from benchmarks.speed.systems import name_in
 
 # After this long, threads that wait actively for more work have gone to sleep.
 REST_SECONDS = 0.3
+# A round in which a system takes more than this many times its median is left out for all systems,
+# and the list of what is left out says so: another program needed the machine.
+MAX_SLOWNESS = 3
 
 
 class Measurement:
@@ -77,7 +80,7 @@ def take_turns(names, start, rounds, title):
         title: Title of the progress bar.
 
     Returns:
-        List of `Measurement`, and a dictionary of reasons for the systems left out.
+        List of `Measurement`, and a dictionary of reasons for the systems and rounds left out.
     """
     measurements, left_out = {}, {}
     with tqdm(total=len(names) * (rounds + 1), desc=title, disable=None) as bar:
@@ -97,7 +100,22 @@ def take_turns(names, start, rounds, title):
                     left_out[name] = str(error)
                     del measurements[name]
                 bar.update()
+    left_out |= _drop_slow_rounds(measurements.values())
     return list(measurements.values()), left_out
+
+
+def _drop_slow_rounds(measurements):
+    """Drops the times of rounds in which a system was far slower than usual; returns reasons."""
+    slow = {}
+    for measurement in measurements:
+        usual = median(measurement.seconds)
+        for number, seconds in enumerate(measurement.seconds):
+            if seconds > MAX_SLOWNESS * usual:
+                slow[number] = f"{measurement.name} took {seconds / usual:.1f} times its median"
+    for measurement in measurements:
+        kept = [each for number, each in enumerate(measurement.seconds) if number not in slow]
+        measurement.seconds = kept
+    return {f"round {number + 1}": reason for number, reason in sorted(slow.items())}
 
 
 def reference_of(measurements, baseline):
@@ -139,5 +157,5 @@ def _ratio(measurement, reference):
 
 
 def left_out_list(left_out):
-    """A Markdown list of the systems left out and the reasons."""
+    """A Markdown list of the systems and rounds left out, and the reasons."""
     return "\n".join(f"- `{name}` is left out: {reason}." for name, reason in left_out.items())

@@ -11,11 +11,14 @@ from benchmarks.accelerator import parts
 from benchmarks.accelerator.__main__ import main
 from benchmarks.accelerator.answers import REFERENCES, compare
 from benchmarks.accelerator.parts import part_names
+from benchmarks.accelerator.training_step import measure_training
 from benchmarks.processes import WorkerError
 from benchmarks.speed.systems import BACKENDS
 
 SMALL = ("--preset", "tiny", "--layers", "1", "--vocabulary-size", "64", "--tokens", "128",
          "--row", "64", "--steps", "2", "--precision", "float32", "--no-jit-compile")  # fmt: skip
+TRAINING = {"preset": "tiny", "num_layers": 1, "vocabulary_size": 64, "tokens": 128, "row": 64,
+            "steps": 2, "precision": "float32", "devices": "one", "jit_compile": False}  # fmt: skip
 BACKEND = keras.config.backend()
 
 
@@ -30,9 +33,9 @@ def read(folder, part):
 
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory):
-    """Result of the command, and the folder, of all the parts of one backend."""
+    """Result of the command, and the folder, of the answers of one backend."""
     folder = tmp_path_factory.mktemp("accelerator")
-    return check(folder, "--parts", f"*-{BACKEND}"), folder
+    return check(folder, "--parts", f"answers-{BACKEND}"), folder
 
 
 def test_answers_on_this_machine_agree_with_the_stored_ones(checked):
@@ -48,8 +51,9 @@ def test_answers_on_this_machine_agree_with_the_stored_ones(checked):
     assert f"| {BACKEND} | {answers['device']} | yes |" in result.output
 
 
-def test_a_training_step_is_timed(checked):
-    record = read(checked[1], f"train-{BACKEND}")
+def test_a_training_step_is_timed():
+    record = measure_training(**TRAINING)
+    assert record["device"].lower() == "cpu"
     assert (record["devices"], record["tokens"]) == (1, 128)
     assert record["first_step_seconds"] > record["step_seconds"] > 0
     assert record["mfu"] is None
@@ -60,8 +64,13 @@ def test_a_training_step_is_timed(checked):
     assert abs(record["tflops"] / expected - 1) < 1e-6
 
 
-def test_a_search_is_timed_in_batches_and_alone(checked):
-    record = read(checked[1], f"decode-{BACKEND}")
+@pytest.mark.slow
+def test_training_and_search_are_timed_beside_their_peers(tmp_path):
+    result = check(tmp_path, *("--parts", "train-*"), *("--parts", "decode-*"))
+    assert result.exit_code == 0, result.output
+    assert "| torch-nn-eager | cpu | 1 | tiny, float32 |" in result.output
+    assert f"| {BACKEND} | cpu | " in result.output.lower()
+    record = read(tmp_path, f"decode-{BACKEND}")
     assert (record["texts"], record["single_texts"]) == (3, 3)
     assert record["first_seconds_64"] > record["seconds_64"] > 0
     assert record["seconds_1"] > 0
@@ -70,13 +79,13 @@ def test_a_search_is_timed_in_batches_and_alone(checked):
 def test_a_part_with_a_result_is_not_run_again(checked, monkeypatch):
     _, folder = checked
     before = {path: path.read_text("utf-8") for path in folder.glob("*.json")}
-    assert len(before) == 3
+    assert len(before) == 1
 
     def refuse(*_, **__):
         raise AssertionError("a process was started")
 
     monkeypatch.setattr(parts, "Worker", refuse)
-    result = check(folder, "--parts", f"*-{BACKEND}")
+    result = check(folder, "--parts", f"answers-{BACKEND}")
     assert result.exit_code == 0, result.output
     assert {path: path.read_text("utf-8") for path in folder.glob("*.json")} == before
 

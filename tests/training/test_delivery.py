@@ -112,6 +112,7 @@ def test_own_figures_choose_the_weights_and_own_callbacks_are_called(tmp_path, m
     monkeypatch.chdir(tmp_path)
     settings = ("training.monitor=own_figures:shortness", "training.keep=best")
     settings += ("training.callbacks=[own_figures:Count]", "training.updates=5")
+    settings += ("evaluation.engine=keras",)
     for name, message in (
         ("own_figures:absent", "the module own_figures has no absent"),
         ("own_figures:BEGINNINGS", "cannot be called"),
@@ -129,6 +130,7 @@ def test_own_figures_choose_the_weights_and_own_callbacks_are_called(tmp_path, m
     assert len(figures) >= 2
     assert figures[result.delivery.delivered] == max(figures.values())
     assert result.delivery.compared_by == "figure"
+    assert result.delivery.engine == result.engine == "keras"
     assert read_delivery(tmp_path / "run/candidates.json") == result.delivery
     epochs = sys.modules["own_figures"].BEGINNINGS
     assert [epoch for epoch, _ in epochs] == [0, 1, 2]

@@ -53,13 +53,6 @@ def test_nearly_all_sources_are_of_the_length_that_is_said_to_be_learned(trained
     assert np.mean(sources < tokenizer.learned_length) < 0.99
 
 
-def test_the_engine_of_the_recipe_translates_and_is_named(tmp_path):
-    settings = "evaluation.engine=keras", "training.updates=20", "training.bleu_every=20"
-    train(small_recipe(*settings, "training.keep=best"), tmp_path)
-    for name in ("evaluation.json", "candidates.json"):
-        assert json.loads((tmp_path / name).read_text("utf-8"))["engine"] == "keras"
-
-
 def test_an_engine_that_cannot_do_the_search_is_refused_before_the_first_update(tmp_path):
     settings = "evaluation.engine=ctranslate2", "evaluation.no_repeat_ngram_size=2"
     with pytest.raises(EngineError, match=r"`evaluation\.engine`=ctranslate2: .*cannot be used"):
