@@ -229,6 +229,16 @@ def test_a_mistake_that_never_ends_is_noticed(small_package, tmp_path):
     assert runner.first_failure(["test_endless.py"]) == "(no end after 2 s of processor time)"
 
 
+def test_a_file_whose_tests_are_all_left_out_notices_nothing(small_package, tmp_path):
+    copy = running.Copy(tmp_path / "copy")
+    settings = '[tool.pytest.ini_options]\naddopts = "-k absent"\n'
+    (copy.folder / "pyproject.toml").write_text(settings)
+    runner, file = running.Runner(copy), "tests/layers/test_sums.py"
+    recording = runner.record(file)
+    assert recording.seconds == {file: 0}
+    assert runner.first_failure([file]) is None
+
+
 def test_the_command_lists_mutants():
     from click.testing import CliRunner
 
