@@ -226,7 +226,7 @@ def test_a_mistake_that_never_ends_is_noticed(small_package, tmp_path):
     copy = running.Copy(tmp_path / "copy")
     (copy.folder / "tests" / "test_endless.py").write_text("def test_it():\n    while True: ...\n")
     runner = running.Runner(copy, seconds=2)
-    assert runner.first_failure(["test_endless.py"]) == "(no end after 2 s of processor time)"
+    assert runner.first_failure(["tests/test_endless.py"]) == "(no end after 2 s of processor time)"
 
 
 def test_a_file_whose_tests_are_all_left_out_notices_nothing(small_package, tmp_path):
