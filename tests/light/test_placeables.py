@@ -241,6 +241,7 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
             "x7Gh2kLm",
             "Ctrl+S",
             "R&D",
+            "5(1)(a)",
             "$x^2 + y$",
             "4111 1111 1111 1111",
             "US$3.50",
@@ -614,6 +615,30 @@ def test_a_note_behind_a_word_is_not_of_its_letters():
     double = CapitalsDouble()
     (found,) = translate_placeables(["the car¹ is"], double)
     assert (found.text, double.calls) == ("THE CAR¹ IS", [[""], ["the car", "is"]])
+
+
+def test_signs_for_words_are_words():
+    double = CapitalsDouble()
+    texts = ["Tom & Mary are @ home", "AT&T & Co"]
+    found = translate_placeables(texts, double)
+    assert double.calls == [["Tom & Mary are @ home", "ヌ & Co"]]
+    assert found[0].text == "TOM & MARY ARE @ HOME"
+
+
+def test_letters_of_a_list_within_a_line_stay():
+    double = CapitalsDouble()
+    texts = ["Pay: a) tea, (ii) so, (b) cake", "See (a) or (iv), the file(s)", "a. so", "e. g. so"]
+    found = translate_placeables(texts, double)
+    assert [each.text for each in found] == [
+        "PAY: a) TEA, (ii) SO, (b) CAKE",
+        "SEE (a) OR (iv), THE FILE(S)",
+        "a. SO",
+        "E. G. SO",
+    ]
+    assert double.calls == [
+        ["", "See ヌ or メ, the file(s)", "so", "e. g. so"],
+        ["Pay", "tea", "so", "cake"],
+    ]
 
 
 def test_a_second_point_in_a_line_stays():

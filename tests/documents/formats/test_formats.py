@@ -71,7 +71,7 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
         ("photo.JPG, /tmp/ and #100days, %PATH%", ["photo.JPG", "/tmp/", "#100days", "%PATH%"]),
         (r'see "C:\Program Files\a b.txt" now', [r"C:\Program Files\a b.txt"]),
         ("good :) or bad :-( or ;-P, <3!", [":)", ":-(", ";-P", "<3"]),
-        ("at 5 @ home # 7, c# or #1, he said: (no)", ["@"]),
+        ("at 5 @ home # 7, c# or #1, he said: (no), (b) 5(a)", ["(b)", "(a)"]),
         ("$5 and $442 and $1,000", ["$5"]),
         (
             "at 192.168.0.1, 10.0.0.0/8 or 127.0.0.1:8080.",
@@ -102,7 +102,7 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
             "to *|NAME|*, %%NAME%%, ##name##, <<name>> or <name>: [1] <b>",
             ["*|NAME|*", "%%NAME%%", "##name##", "<<name>>", "<name>", "[1]", "<b>"],
         ),
-        ("Tom & Mary of AT&T, R&D, rock&roll", ["&", "AT&T", "R&D", "rock&roll"]),
+        ("Tom & Mary of AT&T, R&D, rock&roll", ["AT&T", "R&D", "rock&roll"]),
         (
             "iOS, user_name, a_b() and fooBar(), on A4, in UTF-8, key A1B2-C3D4, OK, T-shirt",
             ["iOS", "user_name", "a_b()", "fooBar()", "A4", "UTF-8", "A1B2-C3D4"],
@@ -175,7 +175,7 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
             ["5pm", "1 000 000", "VIII", "10 x 20 cm", "¹"],
         ),
         (
-            "A: tea\n% tea\nb. Tea\nC) tea\n\\emph{so hot} ---so--- ~hot~ Tea / Cake Tea > Cake",
+            "A: tea\n% tea\nb. tea\nC) tea\n\\emph{so hot} ---so--- ~hot~ Tea / Cake Tea > Cake",
             [*("A:", "%", "b.", "C)", "\\emph{", "}", "---", "---", "~", "~", "/", ">")],
         ),
         ("Jun  3 12:00:01 host sshd[1]: so\n3 12:00:01 so", ["Jun  3 12:00:01 host sshd[1]:"]),
