@@ -12,13 +12,9 @@ import re
 from aiayn_keras_light.checks import check_texts
 from aiayn_keras_light.inner_emoji import with_emoji, without_emoji
 from aiayn_keras_light.lost_numbers import lost_numbers, words_of_numbers
+from aiayn_keras_light.missing_spaces import with_spaces
 from aiayn_keras_light.placeable_patterns import ENTITY, LEAD, emoji, placeable_in_line
-from aiayn_keras_light.scripts import (
-    UNSPACED_LETTER,
-    UNSPACED_LETTERS,
-    is_spaced_letter,
-    spaced_from_latin,
-)
+from aiayn_keras_light.scripts import UNSPACED_LETTER, is_spaced_letter, spaced_from_latin
 from aiayn_keras_light.text_batches import TextError
 from aiayn_keras_light.translating import Hypothesis, as_translation
 
@@ -34,7 +30,7 @@ CLOCK_TIMES = ("17:45", "18:35", "19:25", "20:15")
 """Times that stand in for those such as `5pm`, which small models move to the morning."""
 
 _SIGN_OF_ONE = re.compile(
-    r"[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\x1b©®²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
+    r",[A-Z\"]|[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\x1b©®²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
     r"|[a-z][A-Z]|[IVXLCDM]{2}|(?:Ctrl|Alt|Cmd)-|[A-Z]/[A-Z]|X[LS]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}|ʕ|'{3}|\"{3}|\.{4}"
 )
 """A part of every placeable: most lines have none, and are not searched further."""
@@ -111,7 +107,7 @@ def translate_placeables(texts, translate, progress=None):
     """
     pattern = placeable_in_line()
     texts = map(with_letters_of_entities, check_texts("texts", texts))
-    texts = [_with_spaces(text, pattern) for text in texts]
+    texts = [with_spaces(text, pattern) for text in texts]
     return _translate_around(texts, translate, progress, pattern)
 
 
@@ -192,60 +188,6 @@ def _translate_without_emoji(masked, found, translate):
 
 _COMMA = re.compile(r"(?<![\d.,])(\d*)(, ?)(?=(\d+))")
 _RANGE = re.compile(r"(?<![\w.,–—-])(\d+(?:[.,:]\d+)*)[–—-](\d+(?:[.,:]\d+)*)(?![\w–—-])")
-
-
-def _with_spaces(text, pattern):
-    """A text with spaces after marks and between a number and its unit, as models have read them.
-
-    Placeables such as URLs stay as they are, and so do the commas of a row of a table.
-    """
-    if not (_NUMBER_BEFORE_UNIT.search(text) or _WITHOUT_SPACE.search(text)):
-        return text
-    pieces, done, is_row = [], 0, False
-    for match in pattern.finditer(text):
-        pieces += [text[done : match.start()], match]
-        is_row |= match.lastgroup == "cut" and match[0] in (",", ";")
-        done = match.end()
-    for place, piece in enumerate(pieces := [*pieces, text[done:]]):
-        if isinstance(piece, str):
-            pieces[place] = with_spaces_after_marks(piece, is_row)
-        else:
-            pieces[place] = with_space(piece[0]) if piece.lastgroup == "unit" else piece[0]
-    return "".join(pieces)
-
-
-def with_space(quantity):
-    """A quantity with a space before its unit."""
-    return _NUMBER_BEFORE_UNIT.sub(r"\g<0> ", quantity)
-
-
-def with_spaces_after_marks(text, is_row=False):
-    """Adds the spaces that are missing after marks that end a sentence or a clause.
-
-    Args:
-        text: A text without placeables.
-        is_row: True if commas separate the cells of a table. In a text without any space, several
-            commas do.
-
-    Returns:
-        A string.
-    """
-    is_row = is_row or (text.count(",") > 1 and not any(map(str.isspace, text)))
-    return _WITHOUT_SPACE.sub(
-        lambda match: match[0] if is_row and match[0] == "," else f"{match[0]} ", text
-    )
-
-
-_WITHOUT_SPACE = re.compile(
-    rf"""(?x)
-        (?<=[^\W\d_]{{2}})(?<![{UNSPACED_LETTERS}])                       # at least two letters
-        (?:,(?=[^\W\d_]) | [!?]++(?=[^\W\d_a-z]) | (?:\.{{3}}|…)(?=[^\W\d_]{{2}}))
-        (?![{UNSPACED_LETTERS}])
-      | (?<=[^\W\d_]{{3}})[!?]++(?=[a-z]{{2}})(?!\w+=)                  # not sh!t, page?id=3
-      | (?<![\w.@/-])[a-z]{{2,}}\.(?=(?:I|[A-Z][a-z]+)(?![\w./@-]))      # it.He, not System.Out
-    """
-)
-_NUMBER_BEFORE_UNIT = re.compile(r"\d(?=[ckmh€£¥₽₹₺₩₪])")
 
 
 def _with_signs_of_numbers(source, translation):

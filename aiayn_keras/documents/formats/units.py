@@ -8,13 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from aiayn_keras_light.missing_spaces import with_spaces
 from aiayn_keras_light.placeable_patterns import BBCODE, CODES, COMMAND, CUTS, PATTERN, STAMP
-from aiayn_keras_light.placeables import (
-    PAIRS,
-    with_letters_of_entities,
-    with_space,
-    with_spaces_after_marks,
-)
+from aiayn_keras_light.placeables import PAIRS, with_letters_of_entities
 from aiayn_keras_light.scripts import is_spaced_letter, spaced_from_latin
 
 
@@ -176,9 +172,9 @@ def protect(text, encode=str, with_tags=True, with_names=True):
     Returns:
         List of non-empty strings and `Mark`s.
     """
-    text = with_letters_of_entities(text)
-    parts, done, before, open_marks = [], 0, "", set()
     marks = _MARKS_WITH_PLURALS if _HAS_PLURALS.search(text) else _MARKS
+    text = with_spaces(with_letters_of_entities(text), marks)
+    parts, done, open_marks = [], 0, set()
     for match in marks.finditer(spaced_from_latin(text)):
         found = text[match.start() : match.end()]
         if (match["tag"] or match["time"]) and not with_tags:
@@ -196,10 +192,6 @@ def protect(text, encode=str, with_tags=True, with_names=True):
                 open_marks ^= {name}
             elif found[0] == "_" or text[match.end() : match.end() + 1].isalnum():
                 continue
-        if match["unit"]:
-            before += with_spaces_after_marks(text[done : match.start()]) + with_space(found)
-            done = match.end()
-            continue
         raw = encode(found)
         mark = (
             tag_mark(raw)
@@ -214,9 +206,9 @@ def protect(text, encode=str, with_tags=True, with_names=True):
             mark = Mark(raw, Kind.OPEN if is_open else Kind.CLOSE, name)
         elif match["syntax"] or match["cut"] or match["brace"] or match["pair"]:
             mark = Mark(raw, Kind.CUT)
-        parts += [before + with_spaces_after_marks(text[done : match.start()]), mark]
-        done, before = match.end(), ""
-    parts.append(before + with_spaces_after_marks(text[done:]))
+        parts += [text[done : match.start()], mark]
+        done = match.end()
+    parts.append(text[done:])
     return [part for part in parts if part != ""]
 
 

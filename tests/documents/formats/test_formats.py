@@ -206,6 +206,8 @@ def test_numbers_have_a_space_before_their_units():
 def test_marks_have_a_space_behind_them():
     read = in_capitals("It rained.We stayed,too!Why? <b>so</b>,but", "html")
     assert read == "IT RAINED. WE STAYED, TOO! WHY? <b>SO</b>,BUT"
+    text = "12,Tom Tea,a cake\ntea,cake,milk\nWe saw Tom,Mary and Bob."
+    assert in_capitals(text, "text") == text.upper().replace("TOM,MARY", "TOM, MARY")
 
 
 def test_entities_of_letters_in_a_word_are_letters():

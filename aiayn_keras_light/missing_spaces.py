@@ -1,0 +1,73 @@
+"""Spaces that a text lacks: after marks, and between a number and its unit.
+
+Models have read texts with these spaces, and write other words without them.
+"""
+
+import itertools
+import re
+
+from aiayn_keras_light.scripts import UNSPACED_LETTERS, spaced_from_latin
+
+_SMALL, _CAPITAL = "a-zß-öø-ÿа-яё", "A-ZÀ-ÖØ-ÞА-ЯЁ"
+_MARK = re.compile(
+    rf"""(?x)
+        (?<=[^\W\d_]{{2}})(?<![{UNSPACED_LETTERS}])                       # at least two letters
+        (?:,(?=[^\W\d_]) | [!?]++(?=[^\W\d_a-z]) | (?:\.{{3}}|…)(?=[^\W\d_]{{2}}))
+        (?![{UNSPACED_LETTERS}])
+      | (?<=[^\W\d_]{{3}})[!?]++(?=[a-z]{{2}})(?!\w+=)                  # not sh!t, page?id=3
+      | (?<![\w.@/-])[{_SMALL}]{{2,}}\.                               # it.He, not System.Out, is.A(
+        (?=(?:I|[{_CAPITAL}][{_SMALL}]+)(?![\w./@(\[-]|[ ]?=))
+    """
+)
+_NUMBER_BEFORE_UNIT = re.compile(r"\d(?=[ckmh€£¥₽₹₺₩₪])")
+_COMMA = re.compile(r"[\w.!?],[^\W_]")
+_SENTENCE = re.compile(
+    r"""(?x)(?!.*(?:",|,"))(?:
+        .*,[ ]
+      | (?!.*(?<!\d),[$€£]?[\d.]++(?:,|\Z)) (?=(?>[^,]*?[^,\s]\s)[^,]*+,)
+        .*[.!?…]["'”’)]*\s*\Z
+    )"""
+)
+"""Not a row of a table: a space is after a comma, or the line ends like a sentence, its first cell
+has several words, and no cell is a number."""
+
+
+def with_spaces(text, pattern):
+    """A text with the spaces that are missing after marks and before units.
+
+    Placeables such as URLs stay as they are, and so do the commas of a row of a table.
+
+    Args:
+        text: A string, perhaps of several lines.
+        pattern: Compiled pattern of placeables. Its group `unit` matches at a number beside its
+            unit, and `cut` at marks of markup, which commas between cells are.
+
+    Returns:
+        A string.
+    """
+    if not any(each.search(text) for each in (_NUMBER_BEFORE_UNIT, _MARK, _COMMA)):
+        return text
+    lines = text.split("\n")
+    sentences = {n for n, line in enumerate(lines) if "," in line and _SENTENCE.match(line)}
+    rows = {n for n, line in enumerate(lines) if line.count(",") > 1 and len(line.split()) == 1}
+    kept, places, done, line = bytearray(len(text)), [0], 0, 0
+    for match in pattern.finditer(spaced_from_latin(text)):
+        start, end = match.span()
+        line += text.count("\n", done, start)
+        kept[start:end] = b"\1" * (end - start)
+        if match["unit"]:
+            places.append(_NUMBER_BEFORE_UNIT.search(text, start, end).end())
+        elif match["cut"] and text[start:end] == "," and line in sentences:
+            places.append(end)
+        elif match["cut"] and text[start:end] in (",", ";"):
+            rows.add(line)
+        done = start
+    done = line = 0
+    for match in _MARK.finditer(text):
+        start, end = match.span()
+        line += text.count("\n", done, start)
+        if not kept[start] and not (match[0] == "," and line in rows):
+            places.append(end)
+        done = start
+    places = [*sorted(set(places)), len(text)]
+    return " ".join(text[first:last] for first, last in itertools.pairwise(places))
