@@ -32,6 +32,7 @@ CLOCK_TIMES = ("17:45", "18:35", "19:25", "20:15")
 _SIGN_OF_ONE = re.compile(
     r",[A-Z\"]|[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\x1b©®²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
     r"|[a-z][A-Z]|[IVXLCDM]{2}|(?:Ctrl|Alt|Cmd)-|[A-Z]/[A-Z]|X[LS]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}|ʕ|'{3}|\"{3}|\.{4}"
+    r"|[.!?…] [-–—] "
 )
 """A part of every placeable: most lines have none, and are not searched further."""
 PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
