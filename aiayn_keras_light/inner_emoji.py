@@ -24,8 +24,11 @@ _WORD = re.compile(rf"[{UNSPACED_LETTERS}]|[^\s{UNSPACED_LETTERS}]+")
 _HEARTS = "♥❤🧡💙💚💛💜🖤🤍🤎"
 _FIRST_WORD = re.compile(r"(?:^|[.!?…]\s)\W*\w+\s?\Z")
 _LAST_MARKS = re.compile(r"\W*\Z")
-_PICTURE = re.compile("[\u2600-\u26ff\u2702-\u2712\u2719-\u2767\U0001f000-\U0001faff]|.\ufe0f")
-"""The beginning of an emoji; arrows and ticks, which stand between parts of a sentence, are not."""
+_PICTURE = re.compile(
+    "[\u2600-\u26ff\u2702-\u2712\u2719-\u2767\U0001f000-\U0001faff\U000f0000-\U000fffff]|.\ufe0f"
+)
+"""The beginning of an emoji, or a sign of `asides`; not of arrows and ticks, which stand between
+parts of a sentence."""
 _NO_SPACE_AFTER, _NO_SPACE_BEFORE = "([{«“¿¡。，、！？；：", ".,;:!?…)]}»”。，、！？；："
 
 
@@ -63,21 +66,22 @@ def with_emoji(plain, masked, words, source):
     Returns:
         A `Translation`; None if that with pictures is better.
     """
-    best = masked.hypotheses[0]
+    best, end = masked.hypotheses[0], _LAST_MARKS.search(source)[0].lstrip()
+    last = end[:1] if end[:1] in words else None
     if all(best.text.count(picture) == 1 for picture in words):
         if plain.hypotheses[0].normalized_score < best.normalized_score - _MAX_LOSS:
             return None
         source = best.text
     return as_translation(
         [
-            dataclasses.replace(each, text=_with_pictures(each.text, source, words))
+            dataclasses.replace(each, text=_with_pictures(each.text, source, words, last))
             for each in plain.hypotheses
         ]
     )
 
 
-def _with_pictures(text, other, pictures):
-    """A text with pictures where another text has them, beside the same words."""
+def _with_pictures(text, other, pictures, last):
+    """A text with pictures beside the same words as in another text, and `last` at its end."""
     parts = re.split("(" + "|".join(map(re.escape, pictures)) + ")", other)
     words, others = list(_WORD.finditer(text)), [_WORD.findall(part) for part in parts[::2]]
     keys = [_key(word) for part in others for word in part], [_key(word[0]) for word in words]
@@ -87,7 +91,9 @@ def _with_pictures(text, other, pictures):
     for number, picture in enumerate(parts[1::2]):
         before, rest = parts[2 * number], parts[2 * number + 2]
         count += len(others[number])
-        if count - 1 in same:
+        if picture == last:
+            at = len(words)
+        elif count - 1 in same:
             at = same[count - 1] + 1
         elif count in same:
             at = same[count]

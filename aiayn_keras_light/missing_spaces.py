@@ -14,6 +14,7 @@ _MARK = re.compile(
         (?<=[^\W\d_]{{2}})(?<![{UNSPACED_LETTERS}])                       # at least two letters
         (?:,(?=[^\W\d_]) | [!?]++(?=[^\W\d_a-z]) | (?:\.{{3}}|…)(?=[^\W\d_]{{2}}))
         (?![{UNSPACED_LETTERS}])
+      | (?<=[^\W\d_]{{3}})(?=\([^\W\d_]+[ ][^()=,;\n]*\))                # left(she was tired)
       | (?<=[^\W\d_]{{3}})[!?]++(?=[a-z]{{2}})(?!\w+=)                  # not sh!t, page?id=3
       | (?<![\w.@/-])[{_SMALL}]{{2,}}\.                               # it.He, not System.Out, is.A(
         (?=(?:I|[{_CAPITAL}][{_SMALL}]+)(?![\w./@(\[-]|[ ]?=))
@@ -66,7 +67,7 @@ def with_spaces(text, pattern):
     for match in _MARK.finditer(text):
         start, end = match.span()
         line += text.count("\n", done, start)
-        if not kept[start] and not (match[0] == "," and line in rows):
+        if not kept[min(start, len(text) - 1)] and not (match[0] == "," and line in rows):
             places.append(end)
         done = start
     places = [*sorted(set(places)), len(text)]

@@ -9,6 +9,7 @@ import heapq
 import html
 import re
 
+from aiayn_keras_light.asides import with_asides, without_asides
 from aiayn_keras_light.checks import check_texts
 from aiayn_keras_light.inner_emoji import with_emoji, without_emoji
 from aiayn_keras_light.lost_numbers import lost_numbers, words_of_numbers
@@ -126,6 +127,32 @@ def translate_emoji(texts, translate):
 
 
 def _translate_around(texts, translate, progress, pattern):
+    """Translates texts around their placeables, and words in brackets as texts of their own."""
+    taken = [without_asides(text, pattern) for text in texts]
+    found = _translate_sentences([text for text, _ in taken], translate, progress, pattern)
+    rows = [(row, aside) for row, (_, asides) in enumerate(taken) for aside in asides]
+    if not rows:
+        return found
+    try:
+        others = _translate_sentences([aside for _, aside in rows], translate, None, pattern)
+    except TextError as error:
+        raise type(error)(error.argument, rows[error.index][0], error.reason) from error
+    translated = {}
+    for (row, source), other in zip(rows, others, strict=True):
+        words = source if other is None else begin_alike(source, other.text)
+        translated.setdefault(row, []).append(words)
+    for row, asides in translated.items():
+        if found[row]:
+            found[row] = as_translation(
+                [
+                    dataclasses.replace(each, text=with_asides(each.text, asides))
+                    for each in found[row].hypotheses
+                ]
+            )
+    return found
+
+
+def _translate_sentences(texts, translate, progress, pattern):
     framed = [_framed(text) for text in texts]
     texts = [text for _, text, _ in framed]
     masked = [_mask(text, pattern) for text in texts]

@@ -84,7 +84,7 @@ def test_placeables_stay_and_the_rest_is_translated():
         ("J. R. Tea", "J. R. Tea"),
         ("(so hot)", "so hot"),
         ("「so hot」", "so hot"),
-        ("(so) hot", "(so) hot"),
+        ("(so) hot", "hot"),
         ("2024-06-03T12:00:01.123Z tea", "tea"),
         ("12/24/23 8:00 PM", ""),
         ("// tea", "tea"),
@@ -606,7 +606,7 @@ def test_a_second_point_in_a_line_stays():
     double = CapitalsDouble()
     (found,) = translate_placeables(["1) go. 2) stay (see 3) now"], double)
     assert found.text == "1) GO. 2) STAY (SEE 3) NOW"
-    assert double.calls == [[""], ["go.", "stay (see 3) now"]]
+    assert double.calls == [[""], ["go.", "stay", "now"], ["see 3"]]
 
 
 def test_a_sentence_of_a_document_does_not_depend_on_those_beside_it():
