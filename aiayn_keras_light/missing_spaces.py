@@ -67,7 +67,7 @@ def with_spaces(text, pattern):
     for match in _MARK.finditer(text):
         start, end = match.span()
         line += text.count("\n", done, start)
-        if not kept[min(start, len(text) - 1)] and not (match[0] == "," and line in rows):
+        if not kept[start] and not (match[0] == "," and line in rows):
             places.append(end)
         done = start
     places = [*sorted(set(places)), len(text)]

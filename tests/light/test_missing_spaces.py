@@ -30,6 +30,8 @@ def test_a_number_has_a_space_before_its_unit():
         ("sh!t, f!ne and fr!ends", "sh!t, f!ne and fr!ends"),
         ("System.Out, e.g.This, 1,234.56, U.S.A.", "System.Out, e.g.This, 1,234.56, U.S.A."),
         ("a,b or c.d", "a,b or c.d"),
+        ("She left(she was tired).", "She left (she was tired)."),
+        ("call main(a, b), main(a b=1) or dog(s)", "call main(a, b), main(a b=1) or dog(s)"),
         ("está aquí.Él,no", "está aquí. Él, no"),
         (
             "os.Exit(1), obj.Name = 5 or typing.List[a]",
