@@ -32,7 +32,6 @@ def repeats_ngram(token_ids, index, ngram_size):
         last = take(token_ids, ops.maximum(index - back, 0), axis=1)
         before = take(token_ids, ops.maximum(positions - back, 0), axis=1)
         closes = ops.logical_and(closes, ops.equal(before, ops.expand_dims(last, axis=1)))
-    closes = ops.logical_and(closes, index >= ngram_size)
     is_same = ops.equal(ops.expand_dims(token_ids, 2), ops.expand_dims(token_ids, 1))
     return ops.any(ops.logical_and(is_same, ops.expand_dims(closes, 1)), axis=2)
 

@@ -4,5 +4,8 @@
 EQUIVALENT = {
     "data/packed_batches.py:<module>:constant:*": "the tests set the size of a chunk themselves",
     "decoding/candidates.py:_near_divisor:*": "any size of blocks finds the same candidates",
+    "decoding/cached_decoding.py:start_decoding_together:boolean:[23]": "as many on both sides",
+    "decoding/candidates.py:top_candidates:condition:1": "fewer stages find the same candidates",
     "decoding/candidates.py:top_candidates:constant:9": "fewer stages find the same candidates",
+    "layers/masks.py:join_masks:constant:[24]": "only the length is read, which all features have",
 }
