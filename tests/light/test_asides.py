@@ -21,6 +21,7 @@ ONE, TWO = "\U000f0000", "\U000f0001"
         ("(not now)!", "(not now)!", []),
         ("call f(all of it) now", "call f(all of it) now", []),
         ("`a (b c) d` is code", "`a (b c) d` is code", []),
+        ("she smiles (: so much) now", "she smiles (: so much) now", []),
         ("the union (EU) is old", "the union (EU) is old", []),
         ("a point (12:30) or (a)", "a point (12:30) or (a)", []),
         ("not closed (so it stays", "not closed (so it stays", []),
