@@ -385,8 +385,12 @@ def test_wrong_masks_are_refused_where_weights_are_looked_at_and_keys_projected(
 @pytest.mark.parametrize("shape", [(B, 3, 4, D), (B, D)])
 def test_inputs_of_another_rank_are_refused(shape):
     x = normal(*shape)
+    attention = MultiHeadAttention(H, K)
     with pytest.raises(ValueError, match=r"three axes.*Received: shape"):
-        MultiHeadAttention(H, K)(x, x)
+        attention(x, x)
+    attention(normal(B, 3, D), normal(B, 3, D))  # builds it
+    with pytest.raises(ValueError, match=r"three axes.*Received: shape"):
+        attention(x, x)
     with pytest.raises(ValueError, match=r"three axes.*Received: shape"):
         PositionalEmbedding()(x)
     with pytest.raises(ValueError, match=r"three axes.*Received: shape"):
