@@ -1,4 +1,4 @@
-"""Mutants that no test can notice, because they change nothing that anybody is promised."""
+"""Mutants that no test on TensorFlow can notice, because nothing that anybody is promised changes."""
 
 # By id of the mutant, or a pattern for several: the reason.
 EQUIVALENT = {
