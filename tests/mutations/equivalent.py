@@ -1,4 +1,4 @@
-"""Mutants that no test on TensorFlow can notice, because nothing that anybody is promised changes."""
+"""Mutants that no test on TensorFlow can notice: nothing changes that anybody is promised."""
 
 # By id of the mutant, or a pattern for several: the reason.
 EQUIVALENT = {
