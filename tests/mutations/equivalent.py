@@ -9,6 +9,6 @@ EQUIVALENT = {
     "decoding/cached_decoding.py:start_decoding_together:boolean:[23]": "as many on both sides",
     "decoding/candidates.py:top_candidates:condition:1": "fewer stages find the same candidates",
     "decoding/candidates.py:top_candidates:constant:9": "fewer stages find the same candidates",
-    "layers/positional_embedding.py:PositionalEmbedding.build:forgotten_step:1": "it has no weights",
+    "layers/positional_embedding.py:PositionalEmbedding.build:forgotten_step:1": "no weights",
     "layers/masks.py:join_masks:constant:[24]": "only the length is read, which all features have",
 }
