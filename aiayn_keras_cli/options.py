@@ -41,7 +41,7 @@ SEARCH_OPTIONS = {
     ),
     "extra_length": (
         *(50, 0, MAX_TOKENS),
-        "Number of wordpieces by which a translation may exceed its source.",
+        "How many wordpieces longer than its source a translation may be.",
     ),
 }
 """Default, minimum, maximum and help text of the numbers in `aiayn_keras`' `SearchOptions`, which

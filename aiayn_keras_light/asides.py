@@ -20,8 +20,8 @@ def without_asides(text, pattern):
         pattern: Compiled pattern of placeables; brackets that belong to one stay.
 
     Returns:
-        The text with a sign in the place of each, and a list of the words. If there are no other
-        words, the text as it is and an empty list.
+        The text with a sign in place of each pair of brackets, and a list of the words in them. If
+        all words of the text are in brackets, the unchanged text and an empty list.
     """
     found = list(_ASIDE.finditer(text))
     if not found or any(ord(each) >= _FIRST_SIGN for each in text):

@@ -18,7 +18,7 @@ def import_own_module(name):
         The module.
 
     Raises:
-        ImportError: If there is no such module, or importing it raises any exception.
+        ImportError: If the module does not exist or cannot be imported.
     """
     folder = os.getcwd()
     is_added = folder not in sys.path

@@ -49,7 +49,7 @@ _LEGACY_VERSION = 1001
 MAX_AXES = 8
 _MAX_PICKLE_BYTES = 1 << 26
 _MAX_BYTE_NUMBERS = 1 << 26
-"""Maximum number of one-byte numbers in a file, each of which takes four bytes as float32."""
+"""Maximum number of one-byte numbers in a file; as float32, each takes four bytes."""
 _ARCHIVE_END_BYTES = 22
 
 

@@ -57,7 +57,7 @@ def mix_texts(
     rng = np.random.default_rng(check_integer("seed", seed, 0, _MAX_SEED))
     for each in (text, mixed_in):
         if not len(each):
-            raise CorpusError(f"{each.name}: there are no pairs to mix with others.")
+            raise CorpusError(f"{each.name}: no pairs to mix with others.")
     per_pair = share / (1 - share)
     repeats = int(np.clip(round(len(mixed_in) / (per_pair * len(text))), 1, _MAX_REPEATS))
     count = max(1, round(repeats * len(text) * per_pair))

@@ -126,7 +126,7 @@ def write_shards(
             files = dict(zip(ENDINGS, map(facts_of, paths), strict=True))
             shards.append(Shard(name=name, pairs=count, files=files))
         if not shards:
-            raise ValueError("The corpus is empty: there are no pairs to prepare.")
+            raise ValueError("The corpus is empty: no pairs to prepare.")
         (written / INDEX).write_text(index_text(dtype, origin, shards), encoding="utf-8")
     return sum(shard.pairs for shard in shards)
 

@@ -33,7 +33,7 @@ def split_digits(proto):
     """Returns a SentencePiece model that splits numbers into their digits.
 
     Pieces that hold a digit and anything else get a name that no text contains, so that every
-    program that reads the model leaves them alone; their ids and embeddings are no longer used.
+    program that reads the model leaves them alone; their ids and embeddings go unused.
 
     Args:
         proto: Bytes of a SentencePiece model that has the ten digits as pieces.

@@ -102,7 +102,7 @@ def prepare(
         return _prepare_in_memory(recipe, output, pool)
     files, parts = plan_parts(section.train, part_bytes, left_out=output)
     if not parts:  # Parquet files without a row
-        raise CorpusError(f"{' and '.join(section.train)}: there are no pairs to prepare.")
+        raise CorpusError(f"{' and '.join(section.train)}: no pairs to prepare.")
     job = Job(output, parts)
     description = {
         "task": "prepare",
@@ -122,7 +122,7 @@ def _prepare_parts(job, recipe, pool, max_pairs_per_shard):
     manifests = finish_job(job, pool, _TokenizingWork, arguments, description="tokenizing ")
     shards = [shard for manifest in manifests for shard in _shards_of(manifest)]
     if not shards:
-        raise CorpusError(f"{' and '.join(section.train)}: there are no pairs to prepare.")
+        raise CorpusError(f"{' and '.join(section.train)}: no pairs to prepare.")
     with whole_file(join(job.output, INDEX)) as path:
         path.write_text(index_text(dtype, origin_of(recipe), shards), encoding="utf-8")
     return Totals.of(manifests)
@@ -187,7 +187,7 @@ def _tokenizer_of(job, section, pool):
         ) from problems[0]
     pairs = list(itertools.chain.from_iterable(samples))
     if not pairs:
-        raise CorpusError(f"{job.parts[0].pieces[0].address}: there are no pairs to prepare.")
+        raise CorpusError(f"{job.parts[0].pieces[0].address}: no pairs to prepare.")
     _check_layout(job.parts, pairs)
     sides = [lambda side=side: (pair[side] for pair in pairs) for side in (0, 1)]
     tokenizer = train_tokenizer(section, sides, len(pairs))

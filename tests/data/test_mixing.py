@@ -52,7 +52,7 @@ def test_a_tiny_text_is_not_repeated_without_limit(new, old, most):
 
 
 def test_an_empty_text_and_shares_out_of_bounds_are_refused():
-    with pytest.raises(CorpusError, match=r"^old: there are no pairs to mix"):
+    with pytest.raises(CorpusError, match=r"^old: no pairs to mix"):
         mix_texts(text("new", 3), text("old", 0), 0.5)
     with pytest.raises(ValueError, match=r"`share` must be at least 1e-06 and at most 0.999"):
         mix_texts(text("new", 3), text("old", 3), 1.0)

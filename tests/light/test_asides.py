@@ -17,7 +17,7 @@ ONE, TWO = "\U000f0000", "\U000f0001"
         ("my son (who is ill) sleeps", f"my son {ONE} sleeps", ["who is ill"]),
         ("two cats (both old) and a dog (new).", f"two cats {ONE} and a dog {TWO}.", None),
         ("(now) go", f"{ONE} go", ["now"]),
-        # Nothing else has words; what belongs to code or to a list; what is no word.
+        # All words are in brackets; brackets of code, lists and signs; brackets without words.
         ("(not now)!", "(not now)!", []),
         ("call f(all of it) now", "call f(all of it) now", []),
         ("`a (b c) d` is code", "`a (b c) d` is code", []),

@@ -280,7 +280,7 @@ def test_damaged_files_are_reported_before_the_vocabulary_is_learned_and_may_be_
 
 def test_a_corpus_without_a_pair_is_refused(tmp_path):
     (tmp_path / "a.tsv").write_text("no tab\n")
-    with pytest.raises(ValueError, match=r"a\.tsv: there are no pairs to prepare"):
+    with pytest.raises(ValueError, match=r"a\.tsv: no pairs to prepare"):
         prepare(recipe_of([tmp_path / "a.tsv"]), tmp_path / "out", WorkerPool(1))
 
 
@@ -289,7 +289,7 @@ def test_a_parquet_file_without_a_row_is_refused(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     schema = pyarrow.schema({"source": "string", "target": "string"})
     parquet.ParquetWriter(tmp_path / "a.parquet", schema).close()
-    with pytest.raises(ValueError, match=r"a\.parquet: there are no pairs to prepare"):
+    with pytest.raises(ValueError, match=r"a\.parquet: no pairs to prepare"):
         prepare(recipe_of([tmp_path / "a.parquet"]), tmp_path / "out", WorkerPool(1))
     assert not (tmp_path / "out").exists()
 
