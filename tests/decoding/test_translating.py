@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import keras
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from aiayn_keras.models import (
     TransformerSeq2SeqLMPreprocessor,
     TransformerTokenizer,
 )
+from aiayn_keras_light.translating import _Prompts
 from tests.helpers import assert_close
 from tests.layers.helpers import to_numpy
 
@@ -448,3 +451,13 @@ def test_no_special_token_is_written_however_much_the_model_wants_it(
     for row in keras.ops.convert_to_numpy(token_ids)[0].tolist():
         assert row[0] == START
         assert not {PAD, UNKNOWN, START} & set(row[1 : row.index(END)])
+
+
+def test_a_batch_has_room_for_the_longest_translation_its_end_and_the_start():
+    tokenizer = SimpleNamespace(source_ids=(3,), start_token_id=2)
+    options = SearchOptions(extra_length=4)
+    search = SimpleNamespace(tokenizer=tokenizer, options=options, max_sequence_length=50)
+    prompts, limits, _ = _Prompts([[7, 8, 3]], None, search).batch([0], 2, source_length=3)
+    # Two wordpieces and four more; the end of the source does not count.
+    assert limits.tolist() == [6, 6]
+    assert prompts.tolist() == [[2, 0, 0, 0, 0, 0, 0, 0]] * 2
