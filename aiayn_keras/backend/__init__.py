@@ -2,6 +2,7 @@
 
 from aiayn_keras.backend.compilation import (
     CompiledFunctions,
+    as_written,
     backend_name,
     build_optimizer,
     compile_inference,
@@ -63,6 +64,7 @@ __all__ = [
     "WeightsSnapshot",
     "append_keys",
     "append_position",
+    "as_written",
     "attends_by_rows",
     "backend_name",
     "begin_computing",

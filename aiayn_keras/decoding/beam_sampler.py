@@ -10,6 +10,7 @@ import keras
 import keras_hub
 from keras import ops, tree
 
+from aiayn_keras.backend import as_written
 from aiayn_keras.decoding.beam_search import SearchInputs, beam_search
 from aiayn_keras.decoding.cached_decoding import (
     DecoderCache,
@@ -234,7 +235,7 @@ def generate_tokens(backbone, sampler, inputs, stop_token_ids, model):
         )
     # The beams of a sentence share one cache; other samplers repeat and gather its rows.
     shared = isinstance(sampler, BeamSampler)
-    next_token, cache = start_decoding(
+    next_token, cache = as_written(start_decoding)(
         backbone,
         inputs["encoder_token_ids"],
         inputs["encoder_padding_mask"],
@@ -242,8 +243,9 @@ def generate_tokens(backbone, sampler, inputs, stop_token_ids, model):
         sampler.options.num_beams if shared else None,
         track_coverage=shared and bool(sampler.options.coverage_penalty),
     )
-    return sampler(
-        next=next_token,
+    search = as_written(sampler) if type(sampler) is BeamSampler else sampler
+    return search(
+        next=as_written(next_token),
         prompt=prompt,
         cache=cache,
         index=1,

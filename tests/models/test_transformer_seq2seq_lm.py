@@ -1,9 +1,14 @@
+import functools
+
 import keras
 import keras_hub
 import numpy as np
 import pytest
+from keras import ops
 
+from aiayn_keras.decoding import beam_sampler
 from aiayn_keras.decoding.beam_sampler import BeamSampler
+from aiayn_keras.decoding.cached_decoding import start_decoding
 from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,
@@ -303,6 +308,44 @@ def test_generate_takes_the_samplers_of_keras_hub(generating, sources, sampler):
     with_sampler(generating, sampler)
     texts = generating.generate({"encoder_text": sources, "decoder_text": [""] * len(sources)})
     assert texts == [translation.text for translation in expected]
+
+
+class PythonSampler(keras_hub.samplers.GreedySampler):
+    """Has an `if` on a tensor, which works on TensorFlow as AutoGraph rewrites it."""
+
+    def get_next_token(self, probabilities):
+        token = super().get_next_token(probabilities)
+        if ops.max(probabilities) > 2:
+            token = token * 0
+        return token
+
+
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="TensorFlow has AutoGraph.")
+@pytest.mark.parametrize("sampler", [BeamSampler(2), PythonSampler()], ids=["beams", "own"])
+def test_generate_rewrites_samplers_of_others_only(generating, sources, sampler, monkeypatch):
+    """Rewritten, a search takes five times as long to trace."""
+    import tensorflow as tf
+
+    seen = []
+
+    def recorded(function):
+        @functools.wraps(function)
+        def record(*args, **kwargs):
+            seen.append(tf.__internal__.autograph.control_status_ctx().status.name)
+            return function(*args, **kwargs)
+
+        return record
+
+    def start(*args, **kwargs):
+        next_token, cache = recorded(start_decoding)(*args, **kwargs)
+        return recorded(next_token), cache
+
+    monkeypatch.setattr(beam_sampler, "start_decoding", start)
+    with_sampler(generating, sampler)
+    (text,) = generating.generate(sources[:1])
+    assert text
+    assert len(seen) > 1
+    assert set(seen) == {"DISABLED"}
 
 
 def test_generate_writes_no_more_than_the_model_has_positions(generating):
