@@ -27,8 +27,8 @@ MUTANTS ?= 100
 PYTEST := python -m pytest -p no:nbmake --timeout 600 --timeout-method thread --numprocesses 2 --max-worker-restart 0 \
 	--dist loadfile --no-loadscope-reorder
 ALL := -m ""  # the slow tests, too
-# The longest lessons, of about a minute or more each on two cores.
-LONG_LESSONS := 07 12 15 18 20 21
+# The longest lessons, of half a minute or more each on two cores.
+LONG_LESSONS := 06c 07 09 12 13 15 16 18 20 21
 # A process of the tests grows by gigabytes, as TensorFlow keeps what was traced: these run first, and
 # the others in new processes.
 LARGE := tests/test_readme.py tests/training tests/scale tests/export
@@ -164,7 +164,7 @@ tutorials: $(INSTALLED_NOTEBOOKS) ## Run the notebooks of all lessons and change
 	KERAS_BACKEND=tensorflow TF_NUM_INTRAOP_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --nbmake --nbmake-timeout=600 --durations=0 tutorials --ignore=tutorials/solutions \
 		$(foreach lesson,$(LEFT_OUT),--ignore-glob='tutorials/$(lesson)_*')
 
-tutorials-quick: ## Run the notebooks of all lessons but the six longest, as CI does; make test-all runs those too
+tutorials-quick: ## Run the notebooks of all lessons but the ten longest, as CI does; make test-all runs those too
 	$(MAKE) tutorials LEFT_OUT="$(LONG_LESSONS)"
 
 notebooks: $(INSTALLED_NOTEBOOKS) ## Make every notebook from its source, run it and keep its outputs

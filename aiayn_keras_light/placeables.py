@@ -9,6 +9,7 @@ import heapq
 import html
 import re
 
+from aiayn_keras_light.alternatives import translate_alternatives
 from aiayn_keras_light.asides import with_asides, without_asides
 from aiayn_keras_light.checks import check_texts
 from aiayn_keras_light.inner_emoji import with_emoji, without_emoji
@@ -110,7 +111,7 @@ def translate_placeables(texts, translate, progress=None):
     pattern = placeable_in_line()
     texts = map(with_letters_of_entities, check_texts("texts", texts))
     texts = [with_spaces(text, pattern) for text in texts]
-    return _translate_around(texts, translate, progress, pattern)
+    return _translate_alternatives(texts, translate, progress, pattern)
 
 
 def translate_emoji(texts, translate):
@@ -123,7 +124,14 @@ def translate_emoji(texts, translate):
     Returns:
         List of `Translation`.
     """
-    return _translate_around(texts, lambda texts, _: translate(texts), None, emoji())
+    return _translate_alternatives(texts, lambda texts, _: translate(texts), None, emoji())
+
+
+def _translate_alternatives(texts, translate, progress, pattern):
+    def translate_each(texts, progress):
+        return _translate_around(texts, translate, progress, pattern)
+
+    return translate_alternatives(texts, translate_each, placeable_in_line(), progress)
 
 
 def _translate_around(texts, translate, progress, pattern):

@@ -69,10 +69,12 @@ def own_cache(tmp_path_factory):
 def what_is_there_is_no_garbage():
     """Look for garbage in what a file's tests make, and not in what was there before them.
 
-    Keras collects it for every attribute that it deletes: 17 of 17 s of a quantization.
+    Keras collects it for every attribute that it deletes: 17 of 17 s of a quantization. Python
+    itself looks less often than by default, which is after every 700 new objects.
     """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000, 50, 1000)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -92,7 +92,9 @@ def test_a_line_that_is_not_utf8_is_named():
     [
         ("> /dev/full", 1, "", "standard output cannot be written: No space left on device\n"),
         (">&-", 1, "", "standard output is closed, so the translations would be lost.\n"),
-        ("| head -1", 0, "  -0.272  Das Mädchen ist glücklich.\n", ""),
+        pytest.param(
+            *("| head -1", 0, "  -0.272  Das Mädchen ist glücklich.\n", ""), marks=pytest.mark.slow
+        ),
     ],
 )
 def test_output_that_is_not_taken_is_told_in_one_line_at_most(shell, code, output, error):

@@ -473,7 +473,11 @@ def test_a_link_is_followed_although_an_answer_puts_the_old_one_back(page):
 @pytest.mark.parametrize(
     ("missing", "message"),
     [
-        ("ort.wasm.min.mjs", "The model's program cannot be started: its files cannot be fetched"),
+        pytest.param(
+            "ort.wasm.min.mjs",
+            "The model's program cannot be started: its files cannot be fetched",
+            marks=pytest.mark.slow,
+        ),
         ("ort-wasm-simd-threaded.wasm", "ONNX Runtime cannot be started; is the network there"),
     ],
 )
@@ -538,6 +542,7 @@ def test_the_tour_has_eight_steps(page):
     assert page.find("tab-search").get_attribute("aria-selected") == "true"
 
 
+@pytest.mark.slow
 def test_the_tour_is_taken_with_the_keyboard_alone(page):
     page.open()
     tab_to(page, "start-tour")

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.browser import serving
+from tests.helpers import slow_but
 from tests.play_in_browser import PlayPage
 
 pytest.importorskip("onnx")
@@ -55,7 +56,7 @@ ServiceWorkerContainer.prototype.register = async function (...values) {
 """
 
 
-@pytest.mark.parametrize("is_chosen_before", [True, False])
+@pytest.mark.parametrize("is_chosen_before", slow_but(["later"], {"before": True, "later": False}))
 def test_weights_that_are_chosen_are_kept_whenever_the_service_worker_comes(
     browser, folder, model, before_the_page, is_chosen_before
 ):
@@ -74,7 +75,7 @@ def test_weights_that_are_chosen_are_kept_whenever_the_service_worker_comes(
     browser.get_log("browser")
 
 
-@pytest.mark.parametrize("installing", ["skipWaiting()", "{}"])
+@pytest.mark.parametrize("installing", slow_but(["skipWaiting()"], ["skipWaiting()", "{}"]))
 def test_a_newer_page_is_kept_although_the_browser_has_older_files(
     browser, folder, tmp_path, installing
 ):

@@ -585,19 +585,19 @@ def test_signs_for_words_are_words():
 
 def test_letters_of_a_list_within_a_line_stay():
     double = CapitalsDouble()
-    texts = ["Pay: a) tea, (ii) so, (b) cake", "See (a) or (iv), the file(s)", "a. so", "e. g. so"]
+    texts = ["Pay: a) tea, (ii) so, (b) cake", "See (a) or (iv), the file", "a. so", "e. g. so"]
     texts += ["[ ] so [x] no ( ) cake", "- so. - NO."]
     found = translate_placeables(texts, double)
     assert [each.text for each in found] == [
         "PAY: a) TEA, (ii) SO, (b) CAKE",
-        "SEE (a) OR (iv), THE FILE(S)",
+        "SEE (a) OR (iv), THE FILE",
         "a. SO",
         "E. G. SO",
         "[ ] SO [x] NO ( ) CAKE",
         "- SO. - NO.",
     ]
     assert double.calls == [
-        ["", "See ヌ or メ, the file(s)", "so", "e. g. so", "so ヌ no メ cake", ""],
+        ["", "See ヌ or メ, the file", "so", "e. g. so", "so ヌ no メ cake", ""],
         ["Pay", "tea", "so", "cake", "so.", "NO."],
     ]
 
