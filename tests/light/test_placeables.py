@@ -240,7 +240,10 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
             "UTF-8",
             "x7Gh2kLm",
             "Ctrl+S",
+            "Ctrl + Alt + S",
             "R&D",
+            "A+",
+            "B + C",
             "5(1)(a)",
             "$x^2 + y$",
             "4111 1111 1111 1111",
@@ -607,6 +610,20 @@ def test_a_second_point_in_a_line_stays():
     (found,) = translate_placeables(["1) go. 2) stay (see 3) now"], double)
     assert found.text == "1) GO. 2) STAY (SEE 3) NOW"
     assert double.calls == [[""], ["go.", "stay", "now"], ["see 3"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts", "wanted"),
+    [
+        ("2 teas + 1 cake", ["2 teas", "1 cake"], "2 TEAS + 1 CAKE"),
+        ("Q: So? A: No! B: Yes", ["So?", "No!", "Yes"], "Q: SO? A: NO! B: YES"),
+    ],
+)
+def test_a_line_is_cut_at_plus_signs_and_letters_of_answers(text, parts, wanted):
+    double = CapitalsDouble()
+    (found,) = translate_placeables([text], double)
+    assert found.text == wanted
+    assert double.calls[-1] == parts
 
 
 def test_a_sentence_of_a_document_does_not_depend_on_those_beside_it():
