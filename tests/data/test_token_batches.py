@@ -279,6 +279,19 @@ def test_two_shapes_are_the_best_two_there_are():
     assert positions(source, target, shapes) == best
 
 
+@pytest.mark.parametrize("seed", [2, 3, 18])
+def test_no_shape_has_a_better_place(seed):
+    source, target = np.random.default_rng(seed).integers(1, 9, (2, 12))
+    shapes, _ = choose_shapes(source, target, 4)
+    *_, largest = shapes = [tuple(shape) for shape in shapes.tolist()]
+    total = positions(source, target, shapes)
+    for shape in shapes[:-1]:
+        others = [other for other in shapes if other != shape]
+        for corner in itertools.product(range(1, largest[0]), range(1, largest[1])):
+            if all(a != b for other in others for a, b in zip(corner, other, strict=True)):
+                assert positions(source, target, [*others, corner]) >= total
+
+
 def test_source_and_target_lengths_of_a_shape_are_independent():
     source, target = np.array([3] * 50 + [20] * 50), np.array([7] * 50 + [11] * 50)
     assert choose_shapes(source, target, 3)[0].tolist() == [[3, 7], [20, 11]]
