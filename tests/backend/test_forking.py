@@ -11,6 +11,7 @@ import pytest
 
 from aiayn_keras import TransformerBackbone, TransformerSeq2SeqLM, TransformerSeq2SeqLMPreprocessor
 from aiayn_keras.backend import begin_computing, forking
+from aiayn_keras.decoding.scoring import next_log_probs
 from tests.number_words import train_tokenizer
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows does not fork.")
@@ -32,6 +33,9 @@ USES = {
     "score": lambda model: model.score(TEXTS, ["one two"]),
     "attention_maps": lambda model: model.attention_maps(TEXTS[0], "one two"),
     "record_search": lambda model: model.record_search(TEXTS[0]),
+    "next_log_probs": lambda model: next_log_probs(
+        model.backbone, model.preprocessor.tokenizer, TEXTS[0], []
+    ),
 }
 
 
