@@ -27,6 +27,8 @@ MUTANTS ?= 100
 PYTEST := python -m pytest -p no:nbmake --timeout 600 --timeout-method thread --numprocesses 2 --max-worker-restart 0 \
 	--dist loadfile --no-loadscope-reorder
 ALL := -m ""  # the slow tests, too
+# JAX's compiler takes most of the time of its tests; without these it takes twice as long.
+QUICK_XLA := JAX_DISABLE_MOST_OPTIMIZATIONS=1 XLA_FLAGS=--xla_cpu_use_fusion_emitters=false
 # The longest lessons, of half a minute or more each on two cores.
 LONG_LESSONS := 06c 07 09 12 13 15 16 18 20 21
 # A process of the tests grows by gigabytes, as TensorFlow keeps what was traced: these run first, and
@@ -115,25 +117,25 @@ release-tatoeba: $(INSTALLED) ## Train tatoeba_en_es, for hours, and put its mod
 	cp -R runs/release/tatoeba_en_es_keras/. saved_models/tatoeba_en_es_keras
 
 test: $(INSTALLED_DEV) ## Run the tests on the TensorFlow backend, the slow ones left out
-	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) $(LARGE)
-	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) tests $(addprefix --ignore=,$(LARGE))
+	$(QUICK_XLA) KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) $(LARGE)
+	$(QUICK_XLA) KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) tests $(addprefix --ignore=,$(LARGE))
 
 test-backends: test-jax test-torch test-engines ## Run the tests of what a backend computes on JAX and on PyTorch; engines, converters, Ray
 
 test-jax: $(INSTALLED_BACKENDS)
-	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
+	$(QUICK_XLA) KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
 
 test-torch: $(INSTALLED_BACKENDS)
 	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(NUMERICAL_CORE)
 
 # Where all backends are installed, `make test` has run these.
 test-engines: $(INSTALLED_BACKENDS)
-	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) tests/fidelity tests/backend_agreement $(ON_RAY_AND_S3) $(ENGINES) $(CONVERTERS) \
+	$(QUICK_XLA) KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) tests/fidelity tests/backend_agreement $(ON_RAY_AND_S3) $(ENGINES) $(CONVERTERS) \
 		tests/convert/test_foreign_models.py
 
 test-all: $(INSTALLED_BACKENDS) ## The check of a release, hours: every test on every backend, the programs of tests/claims, a sample of mutants
-	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) $(ALL)
-	JAX_DISABLE_MOST_OPTIMIZATIONS=1 KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(ALL) $(EVERYTHING_ON_A_BACKEND)
+	$(QUICK_XLA) KERAS_BACKEND=tensorflow $(BIN)/$(PYTEST) $(ALL)
+	$(QUICK_XLA) KERAS_BACKEND=jax $(BIN)/$(PYTEST) $(ALL) $(EVERYTHING_ON_A_BACKEND)
 	OMP_NUM_THREADS=1 KERAS_BACKEND=torch $(BIN)/$(PYTEST) $(ALL) $(EVERYTHING_ON_A_BACKEND) $(CONVERTERS)
 	set -e; for claim in $(CLAIMS); do KERAS_BACKEND=tensorflow $(BIN)/python -m tests.claims.$$claim; done
 	KERAS_BACKEND=tensorflow $(BIN)/python -m tests.claims.kit_ops --check
@@ -147,7 +149,7 @@ test-all: $(INSTALLED_BACKENDS) ## The check of a release, hours: every test on 
 	$(MAKE) test-without-tensorflow test-lowest mutants lint tutorials book
 
 test-without-tensorflow: $(INSTALLED_WITHOUT_TENSORFLOW) ## Train, translate and save on JAX where no TensorFlow is installed
-	KERAS_BACKEND=jax $(VENV_WITHOUT_TENSORFLOW)/bin/python -m pytest tests/test_without_tensorflow.py
+	$(QUICK_XLA) KERAS_BACKEND=jax $(VENV_WITHOUT_TENSORFLOW)/bin/python -m pytest tests/test_without_tensorflow.py
 
 # Warnings are not errors here: old libraries use what newer ones have deprecated.
 PYTEST_LOWEST = $(VENV_LOWEST)/bin/$(PYTEST) --override-ini filterwarnings=default --disable-warnings

@@ -85,7 +85,7 @@ def compiled_once(tmp_path_factory):
 
         # No folder that other processes write to: JAX does not write its files in one go.
         jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("jax")))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
 @pytest.fixture(scope="module", autouse=True)
