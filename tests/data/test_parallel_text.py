@@ -99,9 +99,15 @@ def test_numbers_of_lines_are_no_sources(tmp_path):
         ("id\ten\tes\n", "{0}\tGo {0}.\tVe {0}.", "first column has no letters.*`cut -f2,3`"),
         ("", "Go {0}.\t0.{0}\tVe {0}.", "second column has no letters.*`cut -f1,3`"),
         ("", "en\tGo {0}.\tes\tVe {0}.", "first column is always 'en'.*`cut -f2,4`"),
-        ("", "http://a.b/{0}\thttp://c.d/{0}\tGo.{0}\tVe.{0}", "first.*addresses.*`cut -f3,4`"),
+        ("", "http://a.b/{0}\thttp://c.d/{0}\tGo {0}\tVe {0}", "first.*addresses.*`cut -f3,4`"),
+        (
+            "",
+            "a_{0}.mp3\tGo {0}.\tVe {0}.",
+            "first column holds names such as 'a_1.mp3'.*`cut -f2,3`",
+        ),
+        ("path\ten\tes\n", "a_{0}.mp3\tGo {0}.\tVe {0}.", "first column holds names.*`cut -f2,3`"),
     ],
-    ids=["Tatoeba", "headings", "score", "languages", "ParaCrawl"],
+    ids=["Tatoeba", "headings", "score", "languages", "ParaCrawl", "CoVoST", "headings of names"],
 )
 def test_columns_before_and_between_the_sentences_are_no_sides(tmp_path, heading, row, message):
     """They were read as pairs, such as of the number of a sentence and the sentence."""
@@ -112,7 +118,14 @@ def test_columns_before_and_between_the_sentences_are_no_sides(tmp_path, heading
 
 
 @pytest.mark.parametrize(
-    "row", ["{0}\tnumber {0}", "{0}\tnumber {0}\tCC", "Yes.\tSí {0}.\t0.{0}", "a\tb {0}\tc\td"]
+    "row",
+    [
+        "{0}\tnumber {0}",
+        "{0}\tnumber {0}\tCC",
+        "Yes.\tSí {0}.\t0.{0}",
+        "a\tb {0}\tc\td",
+        "A{0}\tGo.\tCC",
+    ],
 )
 def test_columns_that_may_be_meant_are_read(tmp_path, row):
     path = write(tmp_path / "a.tsv", "".join(row.format(number) + "\n" for number in range(20)))
