@@ -74,6 +74,19 @@ def test_missing_file_is_named(tmp_path):
         read_parallel(tmp_path / "nowhere.en", tmp_path / "nowhere.de")
 
 
+@pytest.mark.parametrize("read", [read_parallel, lambda path: list(stream_parallel(path))])
+def test_the_error_of_a_relative_path_names_the_folder_that_it_is_relative_to(
+    tmp_path, monkeypatch, read
+):
+    """A recipe elsewhere names a file beside it, and no shell has replaced a `~`."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError) as error:
+        read("~/a.tsv")
+    assert str(error.value) == (
+        f"There is no corpus file '~/a.tsv' in the current folder, {str(tmp_path)!r}."
+    )
+
+
 @pytest.mark.parametrize("read", [read_parallel, lambda *paths: list(stream_parallel(*paths))])
 @pytest.mark.parametrize(("first", "second"), [(5, 2), (2, 5), (3, 2), (0, 1)])
 def test_unequal_line_counts_are_both_named(tmp_path, first, second, read):
