@@ -60,10 +60,21 @@ def atomic_path(path):
     """
     path = Path(path)
     _check_replaceable(path)
-    with writing_folder(path.parent) as folder:
+    with writing_folder(path.parent) as folder, errors_of(path):
         temporary = folder / path.name
         yield temporary
         publish(temporary, path)
+
+
+@contextlib.contextmanager
+def errors_of(path):
+    """Names a file in the errors of a block that do not, such as that of a full disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = os.fspath(path)
+        raise
 
 
 def check_is_new(path):

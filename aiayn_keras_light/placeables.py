@@ -41,6 +41,9 @@ PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
 """Brackets and quotation marks, which stay with a placeable alone between them."""
 _BRACKETED = re.compile(r"\(([^()]*[^\W\d_]{2}[^()]*)\)|「([^「」]+)」")
 """Words in brackets, which are translated as a text of their own."""
+_CODE = r"[A-Za-z]{2,3}(?:[_@-]\w+)*"
+_TAG = re.compile(rf"(?:\s*(?:>>{_CODE}<<|<2{_CODE}>)\s*)?")
+"""The target language before a text, as models of several languages read it, or nothing."""
 _FIRST_SIGNS = re.compile(r"\W*")
 _SPACES = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
 _LAST_SIGNS = _SPACES + "([{\"'“‘«:;,–—-"
@@ -94,7 +97,8 @@ def translate_placeables(texts, translate, progress=None):
     If the placeables of a text do not come back exactly once each, it is cut at them, and the parts
     between them are translated alone. So is a text with marks of markup, or with a placeable beside
     a letter. A sentence with emoji inside is translated without them, see
-    `aiayn_keras_light.inner_emoji`.
+    `aiayn_keras_light.inner_emoji`. A target language before a text, as `>>fra<<` or `<2fr>`, is
+    given to the model with each part.
 
     Args:
         texts: List of strings.
@@ -108,10 +112,35 @@ def translate_placeables(texts, translate, progress=None):
     Raises:
         TextError: As `translate`, with the place of the text in `texts`.
     """
-    pattern = placeable_in_line()
-    texts = map(with_letters_of_entities, check_texts("texts", texts))
-    texts = [with_spaces(text, pattern) for text in texts]
-    return _translate_alternatives(texts, translate, progress, pattern)
+    pattern, texts = placeable_in_line(), check_texts("texts", texts)
+    found, rows_of_tags = [None] * len(texts), {}
+    for row, text in enumerate(texts):
+        rows_of_tags.setdefault(_TAG.match(text)[0], []).append(row)
+    for tag, rows in (rows_of_tags or {"": []}).items():
+        words = [with_letters_of_entities(texts[row].removeprefix(tag)) for row in rows]
+        words = [with_spaces(text, pattern) for text in words]
+        try:
+            translated = _translate_alternatives(
+                words, _with_tag(translate, tag), progress, pattern
+            )
+        except TextError as error:
+            raise type(error)(error.argument, rows[error.index], error.reason) from error
+        for row, each in zip(rows, translated, strict=True):
+            found[row] = each
+    return found
+
+
+def _with_tag(translate, tag):
+    """A function like `translate` that puts a tag before texts with letters.
+
+    Others may be their own translation.
+    """
+
+    def translate_tagged(texts, progress):
+        tagged = [tag + text if any(map(str.isalpha, text)) else text for text in texts]
+        return translate(tagged, progress)
+
+    return translate_tagged if tag else translate
 
 
 def translate_emoji(texts, translate):

@@ -87,7 +87,7 @@ def stream_lines(
             gzip bomb. It is raised when the line is reached.
     """
     path, number = pathlib.Path(path), 0
-    _check_corpus_file(path)
+    check_corpus_file(path)
     with path.open("rb") as file:
         unpacked = Unpacked.open(file, path) if path.suffix == ".gz" else file
         try:
@@ -162,11 +162,14 @@ def check_is_text(line, is_first, path, place):
         )
 
 
-def _check_corpus_file(path):
+def check_corpus_file(path):
+    """Raises an `OSError` unless `path` is a regular file or a link to one."""
     try:
         check_regular_file(path)
     except FileNotFoundError:
-        raise FileNotFoundError(f"There is no corpus file {str(path)!r}.") from None
+        is_relative = not pathlib.Path(path).is_absolute()
+        place = f" in the current folder, {str(pathlib.Path.cwd())!r}" if is_relative else ""
+        raise FileNotFoundError(f"There is no corpus file {str(path)!r}{place}.") from None
 
 
 def _too_long(place, max_line_bytes):

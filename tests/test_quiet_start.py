@@ -59,7 +59,9 @@ def test_translate_writes_nothing_else_to_stderr(written):
 def test_an_error_is_all_there_is_on_stderr(written):
     output, errors = written
     assert output[1] == ""
-    assert errors[1] == "Error: There is no corpus file 'nowhere.en'.\n"
+    assert re.fullmatch(
+        r"Error: There is no corpus file 'nowhere\.en' in the current folder, '.*'\.\n", errors[1]
+    )
 
 
 def test_workers_of_a_job_write_nothing_to_stderr(written):

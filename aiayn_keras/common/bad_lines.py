@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from aiayn_keras_light.files import check_regular_file
 from aiayn_keras_light.text_files import (
     MAX_LINE_BYTES,
     CorpusError,
     Unpacked,
     as_json_line,
+    check_corpus_file,
     check_is_text,
 )
 
@@ -140,10 +140,7 @@ def stream_lines_and_bad(path, max_line_bytes=MAX_LINE_BYTES) -> Iterator:
         OSError: If it is not a regular file.
         CorpusError: If it is a damaged gzip file, a gzip bomb, packed otherwise, UTF-16 or UTF-32.
     """
-    try:
-        check_regular_file(path)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"There is no corpus file {str(path)!r}.") from None
+    check_corpus_file(path)
     with open(path, "rb") as file:
         is_packed = str(path).endswith(".gz")
         lines = Unpacked.open(file, path) if is_packed else io.BufferedReader(file)

@@ -159,6 +159,49 @@ def augment(
     return ParallelText(*sides, text.name)
 
 
+def warn_of_unused_shares(text, **shares):
+    """Warns of the kinds of changes for which a text has no pair; `augment` leaves it as it is.
+
+    Args:
+        text: A `ParallelText`.
+        **shares: Those of `augment`.
+    """
+    random = np.random.default_rng(0)
+    tests = {
+        "joined": (
+            "with a final mark on both sides",
+            lambda *pair: all(map(_ends_with_a_mark, pair)),
+        ),
+        "lower_cased": (
+            "whose source has capitals",
+            lambda source, _: source.lower() != source,
+        ),
+        "unpunctuated": (
+            "with a final mark that it may lose",
+            lambda *pair: _without_final_mark(*pair) != pair,
+        ),
+        "upper_cased": ("whose source's script has capitals", lambda source, _: has_case(source)),
+        "title_cased": ("whose source's script has capitals", lambda source, _: has_case(source)),
+        "typing_errors": (
+            "whose source has a word of three letters",
+            lambda source, _: _WORD.search(source),
+        ),
+        "numbers": (
+            "with the same numbers on both sides",
+            lambda *pair: _with_other_numbers(*pair, random),
+        ),
+        "names": (
+            "with the same capitalized word on both sides",
+            lambda *pair: _with_other_name(*pair, random),
+        ),
+    }
+    for name, (wanted, has) in tests.items():
+        if shares.get(name) and not any(itertools.starmap(has, text)):
+            logger.warning(
+                "%s: `%s` changes nothing, since there is no pair %s.", text.name, name, wanted
+            )
+
+
 def _changed(pairs, tables, cases, shares, seed, variant):
     """Makes one variant of the pairs.
 

@@ -219,10 +219,18 @@ def _check_format(path):
     """Refuses a file without pairs by the format that its name tells."""
     ending = pathlib.Path(path).suffix.lower()
     if ending in (".csv", ".json", ".jsonl"):
-        raise CorpusError(
-            f"{path}: expected lines of `source<TAB>target`, and none of this {ending} file is. "
-            "Write its two columns as tab-separated text without quotation marks and header."
+        remedy = "Write its two columns as tab-separated text without quotation marks and header."
+    elif ending in (".tmx", ".xliff", ".xlf", ".xml"):
+        remedy = (
+            "Write the texts of its two languages as tab-separated text, without tags, tabs and "
+            "line breaks: Python reads such a file by `xml.etree.ElementTree`."
         )
+    else:
+        return
+    raise CorpusError(
+        f"{path}: expected lines of `source<TAB>target`, and none of this {ending} file is. "
+        f"{remedy}"
+    )
 
 
 def _check_normalization(normalization):

@@ -15,8 +15,8 @@ _ADDRESS = re.compile(r"[a-z]+://\S*\Z")
 def check_columns(path, sides, lines):
     """Refuses a tab-separated file whose first two columns are not the sides of its pairs.
 
-    Numbers of sentences, scores, codes of languages and addresses often stand before the sentences
-    or between them, such as in the exports of Tatoeba and of ParaCrawl.
+    Numbers of sentences, scores, names of recordings, codes of languages and addresses often stand
+    before the sentences or between them, as in the exports of Tatoeba and of ParaCrawl.
 
     Args:
         path: Its path or address.
@@ -25,8 +25,8 @@ def check_columns(path, sides, lines):
             needed.
 
     Raises:
-        CorpusError: If the first or second column has no letters, holds addresses or is always the
-            same, and two columns of at least three hold sentences.
+        CorpusError: If the first or second column has no letters, holds addresses or names with
+            numbers, or is always the same, and two columns of at least three hold sentences.
     """
     faults = [_fault_of_column(side, has_heading=len(side) > _FEW) for side in sides]
     if not any(faults):
@@ -37,7 +37,7 @@ def check_columns(path, sides, lines):
     with_sentences = [
         number
         for number, column in enumerate(columns, start=1)
-        if all(map(_has_letters, column)) and not _fault_of_column(column)
+        if all(map(_has_letters, column)) and not _fault_of_column(column, len(column) > _FEW)
     ]
     if len(columns) > 2 and len(with_sentences) >= 2:
         name, fault = ("first", faults[0]) if faults[0] else ("second", faults[1])
@@ -53,6 +53,10 @@ def _has_letters(text):
     return any(map(str.isalpha, text))
 
 
+def _is_numbered_name(text):
+    return any(map(str.isdecimal, text)) and len(text.split()) == 1
+
+
 def _fault_of_column(cells, has_heading=False):
     """Says why a sequence of cells, perhaps below a heading, cannot be sentences; else `None`."""
     first = int(has_heading)
@@ -64,8 +68,11 @@ def _fault_of_column(cells, has_heading=False):
         return "has no letters"
     if are_all(_ADDRESS.match):
         return "holds addresses"
-    if len(cells) - first >= _FEW and are_all(lambda cell: cell == cells[first]):
-        return f"is always {cells[first][:20]!r}"
+    if len(cells) - first >= _FEW:
+        if are_all(lambda cell: cell == cells[first]):
+            return f"is always {cells[first][:20]!r}"
+        if are_all(_is_numbered_name):
+            return f"holds names such as {cells[first][:20]!r}"
     return None
 
 

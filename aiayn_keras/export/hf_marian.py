@@ -263,12 +263,14 @@ def export_hf_marian(model, filepath, license=None):
     with new_folder(folder) as written:
         save_file(tensors, written / "model.safetensors", metadata={"format": "pt"})
         write_json(written / "config.json", _config(backbone, tokenizer))
-        write_json(written / "generation_config.json", _generation_config(model))
+        search = _search(model.search_defaults)
+        write_json(written / "generation_config.json", {**_generation_ids(model), **search})
         _write_marian_tokens(written, tokenizer, backbone.max_sequence_length)
         readme = render(
             "hf_marian.md",
             name=folder.resolve().name,
             positions=backbone.max_sequence_length,
+            search=", ".join(f"{name}={value}" for name, value in search.items()),
             license="" if license is None else f"license: {json.dumps(license)}\n",
         )
         (written / "README.md").write_text(readme, encoding="utf-8")
@@ -323,18 +325,25 @@ def _config(backbone, tokenizer):
     }
 
 
-def _generation_config(model):
-    """The content of `generation_config.json`: the model's own search, as far as there is one."""
-    backbone, tokenizer = model.backbone, model.preprocessor.tokenizer
-    defaults = model.search_defaults
-    is_theirs = defaults.get("length_penalty_offset") == 0  # Hugging Face has no GNMT penalty
+def _generation_ids(model):
+    """The token ids and the length in `generation_config.json`."""
+    tokenizer = model.preprocessor.tokenizer
     return {
         **special_ids(tokenizer),
         **_further_ids(tokenizer),
         "bad_words_ids": [[token_id] for token_id in ids_never_written(tokenizer)],
-        "max_length": backbone.max_sequence_length,
+        "max_length": model.backbone.max_sequence_length,
+    }
+
+
+def _search(defaults):
+    """The numbers of a model's own search that transformers knows, too."""
+    is_theirs = defaults.get("length_penalty_offset") == 0  # they do not have GNMT's penalty
+    ngram_size = defaults.get("no_repeat_ngram_size", 0)
+    return {
         "num_beams": defaults.get("num_beams", SearchNumbers.num_beams),
         "length_penalty": defaults.get("length_penalty", 0.0) if is_theirs else 0.0,
+        **({"no_repeat_ngram_size": ngram_size} if ngram_size else {}),
     }
 
 

@@ -19,6 +19,8 @@ import numpy as np
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
+from aiayn_keras_light.files import errors_of
+
 NORMALIZATIONS = ("clean_nfkc", "nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "nfc", "identity")
 """Names of normalizations: SentencePiece's, and two of ours.
 
@@ -96,7 +98,8 @@ def _compiled_rules(normalization):
     rules = _clean_rules() if normalization == "clean_nfkc" else _nfc_rules()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rules.tsv"
-        path.write_text("".join(map(_as_line, sorted(rules.items()))), encoding="ascii")
+        with errors_of(path):
+            path.write_text("".join(map(_as_line, sorted(rules.items()))), encoding="ascii")
         return _compile(normalization_rule_tsv=str(path))
 
 

@@ -269,7 +269,8 @@ def load_recipe(name_or_path, overrides=()):
 
     Args:
         name_or_path: A name of `recipe_names()`, or a path that ends in `.yaml` or `.yml`.
-        overrides: Strings `section.field=value`, with the value in YAML.
+        overrides: Strings `section.field=value`, with the value in YAML; a field may be a section
+            of fields itself, as in `corpus.mix.share=0.3`.
 
     Returns:
         A `Recipe`.
@@ -319,15 +320,17 @@ def _parse(text, origin):
 
 def _apply(fields, override):
     key, equals, value = override.partition("=")
-    section, _, field = key.partition(".")
-    if not (equals and section and field):
+    *sections, field = key.split(".")
+    if not (equals and sections and all(sections) and field):
         raise RecipeError(
             f"A setting must look like section.field=value. Received: {_shown(override)}."
         )
     value = _parse(value, _shown(override))
-    if not isinstance(fields.setdefault(section, {}), dict):
-        raise RecipeError(f"`{section}` must be a section of fields.")
-    fields[section][field] = value
+    for number, section in enumerate(sections, start=1):
+        fields = fields.setdefault(section, {})
+        if not isinstance(fields, dict):
+            raise RecipeError(f"`{'.'.join(sections[:number])}` must be a section of fields.")
+    fields[field] = value
 
 
 def _explain(error, origin, text, set_elsewhere):

@@ -24,6 +24,7 @@ from aiayn_keras.data import (
     read_parallel,
     tree_pairs,
 )
+from aiayn_keras.data.augmentation import warn_of_unused_shares
 from aiayn_keras.data.parallel_text import read_pairs_and_bad_lines
 from aiayn_keras.data.shard_folders import copy_shards
 from aiayn_keras.data.token_shards import INDEX, MAX_INDEX_BYTES, check_records
@@ -53,6 +54,7 @@ class TrainingText:
 
     def __init__(self, recipe, text):
         self._recipe, self.unchanged = recipe, text
+        warn_of_unused_shares(text, **recipe.augmentation.model_dump())
         self._text = self._augmented()
 
     def _augmented(self, **shares):

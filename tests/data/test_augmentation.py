@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.data import ParallelText, augment
+from aiayn_keras.data.augmentation import warn_of_unused_shares
 from aiayn_keras.data.copied_text import draw_name
 from aiayn_keras.models.text_normalization import normalizer
 
@@ -269,3 +270,24 @@ def test_phrases_of_a_text_without_spaces_are_missing_aloud(caplog):
     text = ParallelText(["我爱你"] * 4, ["I love you"] * 4, name="love.tsv")
     assert list(augment(text, phrases=0.9)) == list(text)
     assert "love.tsv: `phrases` adds nothing" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("pair", "unused"),
+    [
+        (
+            ("我们在家", "we are at home"),
+            "joined lower_cased unpunctuated upper_cased title_cased numbers names",
+        ),
+        (("I am Tom, 15 today.", "Ich bin Tom, heute 15."), ""),
+        (("ja.", "yes."), "lower_cased typing_errors numbers names"),
+    ],
+)
+def test_a_change_for_which_no_pair_is_fit_is_named(pair, unused, caplog):
+    """It had no effect without a word."""
+    text = ParallelText(*([side] * 3 for side in pair), name="a.tsv")
+    names = "joined lower_cased unpunctuated upper_cased title_cased typing_errors numbers names"
+    warn_of_unused_shares(text, **dict.fromkeys(names.split(), 0.5), copied=0.5, variants=2)
+    assert {record.args[1] for record in caplog.records} == set(unused.split())
+    for share in names.split():
+        assert (list(augment(text, **{share: 1.0})) == list(text)) == (share in unused.split())

@@ -74,6 +74,19 @@ def test_missing_file_is_named(tmp_path):
         read_parallel(tmp_path / "nowhere.en", tmp_path / "nowhere.de")
 
 
+@pytest.mark.parametrize("read", [read_parallel, lambda path: list(stream_parallel(path))])
+def test_the_error_of_a_relative_path_names_the_folder_that_it_is_relative_to(
+    tmp_path, monkeypatch, read
+):
+    """A recipe elsewhere names a file beside it, and no shell has replaced a `~`."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError) as error:
+        read("~/a.tsv")
+    assert str(error.value) == (
+        f"There is no corpus file '~/a.tsv' in the current folder, {str(tmp_path)!r}."
+    )
+
+
 @pytest.mark.parametrize("read", [read_parallel, lambda *paths: list(stream_parallel(*paths))])
 @pytest.mark.parametrize(("first", "second"), [(5, 2), (2, 5), (3, 2), (0, 1)])
 def test_unequal_line_counts_are_both_named(tmp_path, first, second, read):
@@ -99,9 +112,15 @@ def test_numbers_of_lines_are_no_sources(tmp_path):
         ("id\ten\tes\n", "{0}\tGo {0}.\tVe {0}.", "first column has no letters.*`cut -f2,3`"),
         ("", "Go {0}.\t0.{0}\tVe {0}.", "second column has no letters.*`cut -f1,3`"),
         ("", "en\tGo {0}.\tes\tVe {0}.", "first column is always 'en'.*`cut -f2,4`"),
-        ("", "http://a.b/{0}\thttp://c.d/{0}\tGo.{0}\tVe.{0}", "first.*addresses.*`cut -f3,4`"),
+        ("", "http://a.b/{0}\thttp://c.d/{0}\tGo {0}\tVe {0}", "first.*addresses.*`cut -f3,4`"),
+        (
+            "",
+            "a_{0}.mp3\tGo {0}.\tVe {0}.",
+            "first column holds names such as 'a_1.mp3'.*`cut -f2,3`",
+        ),
+        ("path\ten\tes\n", "a_{0}.mp3\tGo {0}.\tVe {0}.", "first column holds names.*`cut -f2,3`"),
     ],
-    ids=["Tatoeba", "headings", "score", "languages", "ParaCrawl"],
+    ids=["Tatoeba", "headings", "score", "languages", "ParaCrawl", "CoVoST", "headings of names"],
 )
 def test_columns_before_and_between_the_sentences_are_no_sides(tmp_path, heading, row, message):
     """They were read as pairs, such as of the number of a sentence and the sentence."""
@@ -112,7 +131,14 @@ def test_columns_before_and_between_the_sentences_are_no_sides(tmp_path, heading
 
 
 @pytest.mark.parametrize(
-    "row", ["{0}\tnumber {0}", "{0}\tnumber {0}\tCC", "Yes.\tSí {0}.\t0.{0}", "a\tb {0}\tc\td"]
+    "row",
+    [
+        "{0}\tnumber {0}",
+        "{0}\tnumber {0}\tCC",
+        "Yes.\tSí {0}.\t0.{0}",
+        "a\tb {0}\tc\td",
+        "A{0}\tGo.\tCC",
+    ],
 )
 def test_columns_that_may_be_meant_are_read(tmp_path, row):
     path = write(tmp_path / "a.tsv", "".join(row.format(number) + "\n" for number in range(20)))

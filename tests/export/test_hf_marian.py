@@ -98,15 +98,19 @@ def test_settings_of_the_search_are_those_of_the_model(random_model, tmp_path):
     model = random_model()
     for place, (defaults, wanted) in enumerate(
         [
-            ({}, (4, 0.0)),
-            ({"num_beams": 6, "length_penalty": 1.0, "length_penalty_offset": 0}, (6, 1.0)),
-            ({"num_beams": 2, "length_penalty": 0.8}, (2, 0.0)),  # GNMT's, which they do not have
+            ({}, (4, 0.0, 0)),
+            ({"num_beams": 6, "length_penalty": 1.0, "length_penalty_offset": 0}, (6, 1.0, 0)),
+            ({"num_beams": 2, "length_penalty": 0.8}, (2, 0.0, 0)),  # GNMT's is not theirs
+            ({"no_repeat_ngram_size": 3}, (4, 0.0, 3)),
         ]
     ):
         model.search_defaults = defaults
         folder = export_hf_marian(model, tmp_path / str(place))
         settings = json.loads((folder / "generation_config.json").read_text())
-        assert (settings["num_beams"], settings["length_penalty"]) == wanted
+        size = settings.get("no_repeat_ngram_size", 0)
+        assert (settings["num_beams"], settings["length_penalty"], size) == wanted
+        readme = (folder / "README.md").read_text()
+        assert f"`num_beams={wanted[0]}, length_penalty={wanted[1]}" in readme
 
 
 def random_inputs(model):

@@ -268,3 +268,12 @@ def test_only_regular_files_and_links_are_replaced(tmp_path):
     assert not (tmp_path / "link").is_symlink()
     with pytest.raises(NotADirectoryError, match="victim is not a folder"):
         check_places(tmp_path, ["victim/file"])
+
+
+def test_the_error_of_a_full_disk_names_the_file(tmp_path):
+    path = tmp_path / "a.txt"
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(OSError, match=r"No space left on device: '.*a\.txt'"), atomic_path(path):
+        raise full
+    with pytest.raises(FileNotFoundError, match=r"'.*b\.txt'"), atomic_path(path):
+        (tmp_path / "b.txt").read_text()

@@ -53,6 +53,32 @@ def test_placeables_stay_and_the_rest_is_translated():
     assert (found[0].score, found[0].normalized_score) == (-1.0, -0.5)
 
 
+def test_the_model_reads_the_target_language_before_a_text_and_before_its_parts():
+    double = CapitalsDouble(lambda text: [text.removeprefix("<2de> ").upper()])
+    texts = ["<2de> see a@b.org", "see {name}", "<2de> so<br>hot", "<2de> 15", ""]
+    found = translate_placeables(texts, double)
+    assert [each.text for each in found] == ["SEE a@b.org", "SEE {name}", "SO<br>HOT", "15", ""]
+    assert double.calls == [["<2de> see ヌ", "", "15"], ["<2de> so", "<2de> hot"], ["see ヌ", ""]]
+
+
+@pytest.mark.parametrize("tag", [">>fra<< ", ">>cmn_Hans<< ", "<2pt_BR>", " <2de> "])
+def test_target_languages_are_written_in_two_ways(tag):
+    double = CapitalsDouble()
+    translate_placeables([f"{tag}it rained"], double)
+    assert double.calls == [[f"{tag}it rained"]]
+
+
+def test_an_error_names_the_text_among_those_of_several_target_languages():
+    def refuse(texts, _progress):
+        if "<2de> bad" in texts:
+            raise TextError("texts", texts.index("<2de> bad"), "is bad")
+        return CapitalsDouble()(texts, None)
+
+    with pytest.raises(TextError) as error:
+        translate_placeables(["good", "<2de> good", "<2fr> good", "<2de> bad"], refuse)
+    assert error.value.index == 3
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

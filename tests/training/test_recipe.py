@@ -1,5 +1,6 @@
 import inspect
 import math
+import re
 
 import keras
 import pytest
@@ -155,6 +156,19 @@ def test_searches_are_those_of_translate_unless_the_recipe_says_otherwise():
 def test_settings_replace_values():
     recipe = load_recipe("demo", ["training.updates=500", "evaluation.num_beams=7"])
     assert (recipe.training.updates, recipe.evaluation.num_beams) == (500, 7)
+
+
+def test_settings_reach_the_sections_within_sections():
+    """`corpus.mix.share` was called an unknown field."""
+    settings = ["corpus.mix={name: phrases-en-es}", "corpus.mix.share=0.3"]
+    assert load_recipe("tatoeba_en_es", settings).corpus.mix.share == 0.3
+    for setting, message in (
+        ("corpus.mix.shares=0.3", "unknown field `corpus.mix.shares`. Did you mean `share`?"),
+        ("training.updates.seed=3", "`training.updates` must be a section of fields"),
+        ("corpus..share=3", "must look like section.field=value"),
+    ):
+        with pytest.raises(RecipeError, match=re.escape(message)):
+            load_recipe("tatoeba_en_es", [*settings, setting])
 
 
 @pytest.mark.parametrize("name", recipe_names())
