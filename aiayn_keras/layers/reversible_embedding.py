@@ -77,6 +77,12 @@ class ReversibleEmbedding(keras.layers.ReversibleEmbedding):
             return ops.convert_to_tensor(self.reverse_embeddings)
         return super().quantized_call(ops.eye(self.output_dim), reverse=True)
 
+    def quantized_build(self, embeddings_shape, mode, config=None):
+        super().quantized_build(embeddings_shape, mode, config)
+        if mode == "int4" and config is None:
+            # As with `quantize`. Keras would round the hidden states of a loaded layer only.
+            self.inputs_quantizer = None
+
     def quantize(self, mode=None, type_check=True, config=None):
         # Keras' layer refuses subclasses unless `type_check` is off.
         return super().quantize(mode, type_check=False, config=config)

@@ -28,6 +28,7 @@ from aiayn_keras.optimization import (
     Perplexity,
     TokenAccuracy,
     TokenStatistics,
+    token_weights,
 )
 
 _REDUCTIONS = ("mean_with_sample_weight", "sum")
@@ -341,7 +342,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         hidden_states = self.backbone(x, training=training)["decoder_sequence_output"]
         embedding = self.backbone.token_embedding
         matrix = embedding.matrix() if embedding.tie_weights else embedding.output_kernel().T
-        weights = ops.ones(y.shape) if sample_weight is None else ops.cast(sample_weight, "float32")
+        weights = token_weights(1 if sample_weight is None else sample_weight, y)
         if self.loss.reduction == "mean_with_sample_weight":
             weights = ops.divide_no_nan(weights, ops.sum(weights))
         loss, *statistics = projected_cross_entropy(

@@ -366,6 +366,18 @@ def test_weights_of_pairs_multiply_those_of_their_tokens():
         loss_of(TEXT, sample_weight=np.ones((2, 3)))
 
 
+@pytest.mark.parametrize("shape", [(B,), (B, 1)])
+def test_weights_of_rows_of_token_ids_are_those_of_their_tokens(shape):
+    x, y, _ = make_batch()
+    weights = np.arange(1.0, B + 1)
+    of_tokens = np.repeat(weights[:, None], T, axis=1)
+    logs, expected = (
+        [model.train_on_batch(x, y, given), model.test_on_batch(x, y, given)]
+        for model, given in [(make_model(), weights.reshape(shape)), (make_model(), of_tokens)]
+    )
+    assert_close(logs, expected, rtol=1e-5)
+
+
 def test_texts_in_memory_come_in_a_new_order_each_epoch():
     texts = [f"a {i}" for i in range(40)]
     batches = TextBatches((texts, texts, None), 8, shuffle=True)
