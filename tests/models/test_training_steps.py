@@ -316,6 +316,23 @@ def test_batches_are_evaluated_and_predicted():
     assert_close(logits[:2], model.predict(TEXT, batch_size=2, verbose=0))
 
 
+@pytest.mark.parametrize("method", ["evaluate", "predict"])
+@pytest.mark.parametrize("batches", [0, 2])
+def test_a_model_survives_an_error_of_its_data(method, batches):
+    model = make_model()
+    x, y, _ = make_batch()
+    expected = model.evaluate(x, y, verbose=0)
+
+    def damaged():
+        yield from [(x, y)] * batches
+        yield x, y[:, 1:]
+        raise OSError("The disk is gone.")
+
+    with pytest.raises(Exception):  # noqa: B017, PT011 - each backend has its own
+        getattr(model, method)(damaged(), verbose=0)
+    assert_close(model.evaluate(x, y, verbose=0), expected, rtol=1e-6)
+
+
 def test_a_data_set_is_told_when_an_epoch_ends():
     source = OneBatch(TEXT)
     make_text_model().fit(source, epochs=3, verbose=0)
