@@ -339,16 +339,17 @@ class TransformerBackbone(FixedParts, Backbone):
 
 
 def _check_activation_quantizer(layer):
-    given = getattr(layer, "quantization_config", None)
-    quantizers = keras.quantizers
-    if isinstance(given, (quantizers.Int8QuantizationConfig, quantizers.Int4QuantizationConfig)):
-        if _settings_of_activations(given) != _settings_of_activations(type(given)()):
-            raise ValueError(
-                f"`{layer.path}` is quantized with an `activation_quantizer` that neither a model "
-                "folder nor a `.keras` file can hold: a loaded model would round differently. "
-                "Save the model before `quantize`, or quantize it with the default one. "
-                f"Received: activation_quantizer={given.activation_quantizer!r:.60}."
-            )
+    config = getattr(layer, "quantization_config", None)
+    q = keras.quantizers
+    if not isinstance(config, (q.Int8QuantizationConfig, q.Int4QuantizationConfig)):
+        return
+    if _settings_of_activations(config) != _settings_of_activations(type(config)()):
+        raise ValueError(
+            f"`{layer.path}` is quantized with an `activation_quantizer` that neither a model "
+            "folder nor a `.keras` file can hold: a loaded model would round differently. "
+            "Save the model before `quantize`, or quantize it with the default one. "
+            f"Received: activation_quantizer={config.activation_quantizer!r:.60}."
+        )
 
 
 def _settings_of_activations(quantization_config):

@@ -249,7 +249,7 @@ def test_a_quantizer_that_a_file_cannot_hold_is_refused_when_saving(tmp_path):
     model = TransformerSeq2SeqLM(backbone)
     model.quantize(config=keras.quantizers.Int8QuantizationConfig(activation_quantizer=None))
     for save in (model.save_to_preset, lambda folder: model.save(folder / "model.keras")):
-        with pytest.raises(ValueError, match="`activation_quantizer` that neither.*=None"):
+        with pytest.raises(ValueError, match=r"`activation_quantizer` that neither.*=None"):
             save(tmp_path)
 
 
