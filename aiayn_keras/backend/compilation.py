@@ -187,6 +187,31 @@ def build_optimizer(model):
         model.optimizer.build(model.trainable_variables)
 
 
+@contextlib.contextmanager
+def keeps_variables(model):
+    """A context in which a model keeps its weights if an error, or Ctrl-C, ends it.
+
+    On JAX, Keras takes them out of the variables while `evaluate` and `predict` run, and would put
+    them back only at the end.
+
+    Args:
+        model: A `keras.Model`.
+    """
+    if keras.config.backend() != "jax":
+        yield
+        return
+    values = [(variable, variable._value) for variable in model.variables]
+    try:
+        yield
+    except BaseException:
+        model.jax_state_sync()  # the values after the last step, which has deleted those before
+        for variable, value in values:
+            if variable._value is None:
+                variable._value = value
+        model.reset_metrics()
+        raise
+
+
 def shapes_may_change():
     """True if a tensor may change its shape from step to step: not where XLA compiles."""
     return keras.config.backend() != "jax"

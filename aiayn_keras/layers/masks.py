@@ -246,8 +246,11 @@ class AttentionMask(keras.layers.Layer):
         mask = make_attention_mask(query_padding_mask, key_padding_mask)
         return combine_masks(mask, make_causal_mask(query_padding_mask)) if self.causal else mask
 
+    def compute_output_shape(self, query_padding_mask_shape, key_padding_mask_shape):
+        return (*query_padding_mask_shape, key_padding_mask_shape[1])
+
     def compute_output_spec(self, query_padding_mask, key_padding_mask):
-        shape = (*query_padding_mask.shape, key_padding_mask.shape[1])
+        shape = self.compute_output_shape(query_padding_mask.shape, key_padding_mask.shape)
         return keras.KerasTensor(shape, dtype="bool")
 
     def get_config(self):

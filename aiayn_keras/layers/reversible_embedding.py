@@ -8,6 +8,8 @@ from keras import ops
 class ReversibleEmbedding(keras.layers.ReversibleEmbedding):
     """Looks tokens up; in reverse, projects hidden states to logits with the same matrix.
 
+    Logits carry on the mask that Keras has attached to the hidden states, as far as the loss.
+
     Unlike Keras' layer, it has a correct gradient when the matrix is quantized. Keras rounds the
     hidden states to integers there; the gradient of rounding is 0 except for the scale they are
     divided by, so adapters below would be trained in the wrong direction. Here the gradient is
@@ -33,6 +35,7 @@ class ReversibleEmbedding(keras.layers.ReversibleEmbedding):
 
     def __init__(self, input_dim, output_dim, logits_bias=False, **kwargs):
         super().__init__(input_dim, output_dim, **kwargs)
+        self.supports_masking = True
         self.has_logits_bias = logits_bias
         self.logits_bias = None
 
@@ -46,6 +49,9 @@ class ReversibleEmbedding(keras.layers.ReversibleEmbedding):
     def call(self, inputs, reverse=False):
         outputs = super().call(inputs, reverse=reverse)
         return self._add_bias(outputs) if reverse else outputs
+
+    def compute_mask(self, inputs, mask=None):
+        return mask  # that of hidden states; `call` attaches that of tokens
 
     def quantized_call(self, inputs, reverse=False):
         if not reverse:
@@ -76,6 +82,12 @@ class ReversibleEmbedding(keras.layers.ReversibleEmbedding):
         if self.quantization_mode is None:
             return ops.convert_to_tensor(self.reverse_embeddings)
         return super().quantized_call(ops.eye(self.output_dim), reverse=True)
+
+    def quantized_build(self, embeddings_shape, mode, config=None):
+        super().quantized_build(embeddings_shape, mode, config)
+        if mode == "int4" and config is None:
+            # As with `quantize`. Keras would round the hidden states of a loaded layer only.
+            self.inputs_quantizer = None
 
     def quantize(self, mode=None, type_check=True, config=None):
         # Keras' layer refuses subclasses unless `type_check` is off.

@@ -10,6 +10,7 @@ from aiayn_keras.backend import (
     begin_computing,
     build_optimizer,
     changes_of,
+    keeps_variables,
     projected_cross_entropy,
     projects_in_loss,
 )
@@ -28,6 +29,7 @@ from aiayn_keras.optimization import (
     Perplexity,
     TokenAccuracy,
     TokenStatistics,
+    token_weights,
 )
 
 _REDUCTIONS = ("mean_with_sample_weight", "sum")
@@ -205,24 +207,30 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         begin_computing()
         if is_grain(x):
             kwargs.update(verbose=verbose, steps=steps)
-            return super().evaluate(x, y, batch_size, sample_weight, **kwargs)
+            with keeps_variables(self):
+                return super().evaluate(x, y, batch_size, sample_weight, **kwargs)
         # `fit` has preprocessed the data that it validates on.
         if self.preprocessor is not None and not kwargs.get("_use_cached_eval_dataset"):
             x, steps = self._preprocessed((x, y, sample_weight), steps, batch_size)
             y = sample_weight = batch_size = None
-        return keras.Model.evaluate(self, x, y, batch_size, verbose, sample_weight, steps, **kwargs)
+        with keeps_variables(self):
+            return keras.Model.evaluate(
+                self, x, y, batch_size, verbose, sample_weight, steps, **kwargs
+            )
 
     def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
         """Computes logits, see `keras.Model.predict`."""
         begin_computing()
         options = {"verbose": verbose, "callbacks": callbacks}
         if is_grain(x):
-            return super().predict(x, batch_size, steps=steps, **options)
+            with keeps_variables(self):
+                return super().predict(x, batch_size, steps=steps, **options)
         if self.preprocessor is not None:
             data = x if isinstance(x, tuple) else (x, None, None)
             x, steps = self._preprocessed(data, steps, batch_size)
             batch_size = None
-        return keras.Model.predict(self, x, batch_size, steps=steps, **options)
+        with keeps_variables(self):
+            return keras.Model.predict(self, x, batch_size, steps=steps, **options)
 
     def train_on_batch(self, *args, **kwargs):
         """Trains on one batch, see `keras.Model.train_on_batch` and, for the data, `fit`."""
@@ -341,7 +349,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         hidden_states = self.backbone(x, training=training)["decoder_sequence_output"]
         embedding = self.backbone.token_embedding
         matrix = embedding.matrix() if embedding.tie_weights else embedding.output_kernel().T
-        weights = ops.ones(y.shape) if sample_weight is None else ops.cast(sample_weight, "float32")
+        weights = token_weights(1 if sample_weight is None else sample_weight, y)
         if self.loss.reduction == "mean_with_sample_weight":
             weights = ops.divide_no_nan(weights, ops.sum(weights))
         loss, *statistics = projected_cross_entropy(

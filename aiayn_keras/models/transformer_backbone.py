@@ -322,12 +322,40 @@ class TransformerBackbone(FixedParts, Backbone):
             return load(**with_dtype(folder, changes))
 
     def get_config(self):
+        """The arguments that the model was built with.
+
+        Raises:
+            ValueError: If layers are quantized with an `activation_quantizer` of one's own, since
+                Keras' dtype policies, and so files of the model, do not hold it.
+        """
+        for layer in self._flatten_layers():
+            _check_activation_quantizer(layer)
         config = super().get_config()
         config.update({name: getattr(self, name) for name in OPTIONS})
         if self.num_layers is not None:  # stated once
             config.update(dict.fromkeys(DEPTHS))
         config["activation"] = keras.activations.serialize(self.activation)
         return config
+
+
+def _check_activation_quantizer(layer):
+    config = getattr(layer, "quantization_config", None)
+    q = keras.quantizers
+    if not isinstance(config, (q.Int8QuantizationConfig, q.Int4QuantizationConfig)):
+        return
+    if _settings_of_activations(config) != _settings_of_activations(type(config)()):
+        raise ValueError(
+            f"`{layer.path}` is quantized with an `activation_quantizer` that neither a model "
+            "folder nor a `.keras` file can hold: a loaded model would round differently. "
+            "Save the model before `quantize`, or quantize it with the default one. "
+            f"Received: activation_quantizer={config.activation_quantizer!r:.60}."
+        )
+
+
+def _settings_of_activations(quantization_config):
+    quantizer = quantization_config.activation_quantizer
+    # A layer sets the axis of a quantizer that has none.
+    return quantizer and (type(quantizer), quantizer.get_config() | {"axis": None})
 
 
 BACKBONE_DEFAULTS = {

@@ -3,6 +3,7 @@
 from aiayn_keras.optimization.label_smoothing import (
     LabelSmoothedCrossEntropy,
     label_smoothed_cross_entropy,
+    token_weights,
 )
 from aiayn_keras.optimization.metrics import Perplexity, TokenAccuracy, TokenStatistics
 from aiayn_keras.optimization.warmup_schedule import WarmupSchedule, paper_adam
@@ -15,4 +16,5 @@ __all__ = [
     "WarmupSchedule",
     "label_smoothed_cross_entropy",
     "paper_adam",
+    "token_weights",
 ]

@@ -51,6 +51,22 @@ def label_smoothed_cross_entropy(labels, logits, label_smoothing):
     return cross_entropy(logits)
 
 
+def token_weights(sample_weight, labels):
+    """Gives every token a weight; Keras would divide by the sum of those of whole rows.
+
+    Args:
+        sample_weight: Tensor or array `(B, T)`; or `(B,)` or `(B, 1)`, one weight for each row.
+        labels: Integer tensor `(B, T)`.
+
+    Returns:
+        Float32 tensor `(B, T)`.
+    """
+    weights, labels = ops.cast(sample_weight, "float32"), ops.convert_to_tensor(labels)
+    while weights.ndim < labels.ndim:
+        weights = ops.expand_dims(weights, axis=-1)
+    return weights * ops.ones_like(labels, dtype="float32")
+
+
 @keras.saving.register_keras_serializable(package="aiayn_keras")
 class LabelSmoothedCrossEntropy(keras.losses.Loss):
     """Label-smoothed cross-entropy on integer labels, a mean over real tokens (paper 5.4).
@@ -66,7 +82,7 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
     Call arguments:
         y_true: Integer tensor `(B, T)`, labels.
         y_pred: Float tensor `(B, T, V)`, logits.
-        sample_weight: Float tensor `(B, T)`, 0 on padding.
+        sample_weight: Float tensor `(B, T)`, 0 on padding; or `(B,)`, one weight for each row.
 
     Returns:
         Float32 scalar, nats per token.
@@ -83,6 +99,8 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         self.label_smoothing = check_number("label_smoothing", label_smoothing, 0, 0.99)
 
     def __call__(self, y_true, y_pred, sample_weight=None):
+        if sample_weight is not None:
+            sample_weight = token_weights(sample_weight, y_true)
         loss = super().__call__(y_true, y_pred, sample_weight)
         if self.reduction != "mean_with_sample_weight":
             return loss

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.layers import (
+    AttentionMask,
     combine_masks,
     make_attention_mask,
     make_causal_mask,
@@ -117,3 +118,14 @@ def test_small_integers_count_to_any_length(dtype):
     same(make_causal_mask(padding_mask), [np.tri(300, dtype=bool)])
     positions = keras.ops.convert_to_numpy(sentence_positions(padding_mask))
     np.testing.assert_array_equal(positions, [np.arange(300)])
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_shapes_of_a_mask_are_known_before_it_is_computed(causal):
+    layer = AttentionMask(causal=causal)
+    keys = T if causal else S
+    shape = (B, T, keys)
+    assert layer.compute_output_shape((B, T), (B, keys)) == shape
+    assert tuple(layer(np.ones((B, T), "int32"), np.ones((B, keys), "int32")).shape) == shape
+    unknown = [keras.KerasTensor((None, None), dtype="int32")] * 2
+    assert layer.compute_output_spec(*unknown).shape == (None, None, None)

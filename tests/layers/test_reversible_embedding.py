@@ -4,6 +4,7 @@ import pytest
 from keras import ops
 
 from aiayn_keras.layers import ReversibleEmbedding
+from aiayn_keras.optimization import LabelSmoothedCrossEntropy, label_smoothed_cross_entropy
 from tests.fidelity.gradients import run_keras, weighted_sum
 from tests.helpers import B, D, T, assert_close
 from tests.layers.helpers import normal, to_numpy
@@ -94,3 +95,15 @@ def test_a_bias_is_saved_with_the_matrix(biased, is_quantized, tmp_path):
     tokens = np.random.randint(0, V, (B, T))
     model.save(tmp_path / "model.keras")
     assert_close(keras.saving.load_model(tmp_path / "model.keras")(tokens), model(tokens))
+
+
+def test_padding_behind_a_shared_embedding_has_no_weight_in_a_loss():
+    embedding = ReversibleEmbedding(V, D, mask_zero=True)
+    inputs = keras.Input((T,), dtype="int32")
+    model = keras.Model(inputs, embedding(embedding(inputs), reverse=True))
+    tokens, labels = np.random.randint(1, V, (2, B, T))
+    tokens[0, 3:] = tokens[1, 5:] = 0
+    losses = label_smoothed_cross_entropy(labels, model(tokens), 0.1)
+    model.compile(loss=LabelSmoothedCrossEntropy(0.1))
+    expected = to_numpy(losses)[tokens != 0].mean()
+    assert_close(model.evaluate(tokens, labels, verbose=0), expected, rtol=1e-5)

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM
+from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, pack_token_ids
 from tests.helpers import assert_close
 from tests.layers.helpers import to_numpy
 from tests.number_words import number_words
@@ -228,6 +228,29 @@ def test_8_bit_weights_are_saved_as_they_are(quantized, texts, form, tmp_path):
     assert {(weight.path, weight.dtype) for weight in other.weights} == expected
     assert_close(other.score(*texts), quantized.model.score(*texts))
     assert best_texts(other, texts[0]) == best_texts(quantized.model, texts[0])
+
+
+@pytest.mark.parametrize("tie_weights", [True, False])
+def test_4_bit_weights_compute_the_same_once_they_are_loaded(tie_weights, tmp_path):
+    sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
+    backbone = TransformerBackbone(11, tie_weights=tie_weights, **sizes)
+    model = TransformerSeq2SeqLM(backbone)
+    model.quantize("int4")
+    model.save_to_preset(tmp_path)
+    x = pack_token_ids([[5, 8, 3]], [[2, 7, 3, 9]])
+    other = TransformerSeq2SeqLM.from_preset(str(tmp_path))
+    assert_close(other.predict(x, verbose=0), model.predict(x, verbose=0))
+
+
+def test_a_quantizer_that_a_file_cannot_hold_is_refused_when_saving(tmp_path):
+    backbone = TransformerBackbone(
+        11, num_layers=1, num_heads=2, hidden_dim=16, intermediate_dim=32
+    )
+    model = TransformerSeq2SeqLM(backbone)
+    model.quantize(config=keras.quantizers.Int8QuantizationConfig(activation_quantizer=None))
+    for save in (model.save_to_preset, lambda folder: model.save(folder / "model.keras")):
+        with pytest.raises(ValueError, match=r"`activation_quantizer` that neither.*=None"):
+            save(tmp_path)
 
 
 def test_8_bit_weights_are_served_in_no_other_precision(quantized, tmp_path):

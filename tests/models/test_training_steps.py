@@ -316,6 +316,23 @@ def test_batches_are_evaluated_and_predicted():
     assert_close(logits[:2], model.predict(TEXT, batch_size=2, verbose=0))
 
 
+@pytest.mark.parametrize("method", ["evaluate", "predict"])
+@pytest.mark.parametrize("batches", [0, 2])
+def test_a_model_survives_an_error_of_its_data(method, batches):
+    model = make_model()
+    x, y, _ = make_batch()
+    expected = model.evaluate(x, y, verbose=0)
+
+    def damaged():
+        yield from [(x, y)] * batches
+        yield x, y[:, 1:]
+        raise OSError("The disk is gone.")
+
+    with pytest.raises(Exception):  # noqa: B017, PT011 - each backend has its own
+        getattr(model, method)(damaged(), verbose=0)
+    assert_close(model.evaluate(x, y, verbose=0), expected, rtol=1e-6)
+
+
 def test_a_data_set_is_told_when_an_epoch_ends():
     source = OneBatch(TEXT)
     make_text_model().fit(source, epochs=3, verbose=0)
@@ -364,6 +381,21 @@ def test_weights_of_pairs_multiply_those_of_their_tokens():
         ValueError, match=r"one weight for each pair, shape `\(B,\)`. Received: shape"
     ):
         loss_of(TEXT, sample_weight=np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("shape", [(B,), (B, 1)])
+def test_weights_of_rows_of_token_ids_are_those_of_their_tokens(shape):
+    x, y, _ = make_batch()
+    weights = np.arange(1.0, B + 1)
+    of_tokens = np.repeat(weights[:, None], T, axis=1)
+    logs, expected = (
+        [model.train_on_batch(x, y, given), model.test_on_batch(x, y, given)]
+        for model, given in [
+            (make_model(dropout=0.0), weights.reshape(shape)),
+            (make_model(dropout=0.0), of_tokens),
+        ]
+    )
+    assert_close(logs, expected, rtol=1e-5)
 
 
 def test_texts_in_memory_come_in_a_new_order_each_epoch():

@@ -80,6 +80,16 @@ def test_padding_neither_adds_nor_divides():
     assert_close(LabelSmoothedCrossEntropy(0.1)(labels, logits, sample_weight=weights), loss)
 
 
+@pytest.mark.parametrize("shape", [(B,), (B, 1)])
+def test_a_weight_of_a_row_is_that_of_all_its_tokens(shape):
+    labels, logits = batch()
+    labels, logits = labels[:, :B], logits[:, :B]  # square: no error would tell rows from columns
+    weights = np.arange(1.0, B + 1)
+    expected = (numpy_loss(labels, logits, 0.1).mean(axis=1) * weights).sum() / weights.sum()
+    loss = LabelSmoothedCrossEntropy(0.1)
+    assert_close(loss(labels, logits, sample_weight=weights.reshape(shape)), expected, 1e-5)
+
+
 def test_half_precision_logits_are_summed_in_float32():
     labels, logits = batch()
     logits = keras.ops.cast(logits, "bfloat16")
