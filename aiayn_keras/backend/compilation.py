@@ -188,19 +188,24 @@ def build_optimizer(model):
 
 
 @contextlib.contextmanager
-def keeps_variables(model):
+def keeps_variables(model, is_training=False):
     """A context in which a model keeps its weights if an error, or Ctrl-C, ends it.
 
-    On JAX, Keras takes them out of the variables while `evaluate` and `predict` run, and would put
-    them back only at the end.
+    On JAX, Keras takes them out of the variables while it computes, and puts them back only at the
+    end, or after the first step of a training.
 
     Args:
         model: A `keras.Model`.
+        is_training: True if the variables of its optimizer are used, too.
     """
     if keras.config.backend() != "jax":
         yield
         return
-    values = [(variable, variable._value) for variable in model.variables]
+    variables = model.variables
+    if is_training and model.optimizer is not None:
+        build_optimizer(model)
+        variables += model.optimizer.variables
+    values = [(variable, variable._value) for variable in variables]
     try:
         yield
     except BaseException:

@@ -141,18 +141,19 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
                     "`validation_data` must be texts or arrays, a `tf.data.Dataset` or a data set "
                     f"of Grain if `x` is of Grain. Received: {type(validation_data).__name__}."
                 )
-            return super().fit(
-                x,
-                y,
-                batch_size,
-                sample_weight,
-                validation_data,
-                validation_split,
-                shuffle=False,  # it has its own order, and Keras would warn of another one
-                steps_per_epoch=steps_per_epoch,
-                validation_steps=validation_steps,
-                **options,
-            )
+            with keeps_variables(self, is_training=True):
+                return super().fit(
+                    x,
+                    y,
+                    batch_size,
+                    sample_weight,
+                    validation_data,
+                    validation_split,
+                    shuffle=False,  # it has its own order, and Keras would warn of another one
+                    steps_per_epoch=steps_per_epoch,
+                    validation_steps=validation_steps,
+                    **options,
+                )
         # Other data has an order of its own, and Keras would warn about that.
         shuffle = shuffle and (not gives_batches(x) or isinstance(x, keras.utils.PyDataset))
         if self.preprocessor is not None:
@@ -178,20 +179,21 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             shuffle = shuffle and in_batches
             y = sample_weight = batch_size = validation_batch_size = None
             validation_split = 0.0
-        return keras.Model.fit(
-            self,
-            x,
-            y,
-            batch_size=batch_size,
-            validation_split=validation_split,
-            validation_data=validation_data,
-            shuffle=shuffle,
-            sample_weight=sample_weight,
-            steps_per_epoch=steps_per_epoch,
-            validation_steps=validation_steps,
-            validation_batch_size=validation_batch_size,
-            **options,
-        )
+        with keeps_variables(self, is_training=True):
+            return keras.Model.fit(
+                self,
+                x,
+                y,
+                batch_size=batch_size,
+                validation_split=validation_split,
+                validation_data=validation_data,
+                shuffle=shuffle,
+                sample_weight=sample_weight,
+                steps_per_epoch=steps_per_epoch,
+                validation_steps=validation_steps,
+                validation_batch_size=validation_batch_size,
+                **options,
+            )
 
     def evaluate(
         self,

@@ -316,6 +316,25 @@ def test_batches_are_evaluated_and_predicted():
     assert_close(logits[:2], model.predict(TEXT, batch_size=2, verbose=0))
 
 
+@pytest.mark.parametrize("is_in_shape", [True, False])
+def test_a_model_survives_an_error_in_its_first_training_step(is_in_shape):
+    """On JAX, all of its weights were lost."""
+    x, y, _ = make_batch()
+
+    def damaged():
+        if not is_in_shape:
+            yield x, y[:, 1:]
+        raise OSError("The disk is gone.")
+
+    model, other = make_model(), make_model()
+    with pytest.raises(Exception):  # noqa: B017, PT011 - each backend has its own
+        model.fit(damaged(), verbose=0)
+    losses, expected = (
+        [each.fit(x, y, verbose=0).history["loss"] for _ in range(2)] for each in (model, other)
+    )
+    assert_close(losses, expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("method", ["evaluate", "predict"])
 @pytest.mark.parametrize("batches", [0, 2])
 def test_a_model_survives_an_error_of_its_data(method, batches):
