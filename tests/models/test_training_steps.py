@@ -316,17 +316,10 @@ def test_batches_are_evaluated_and_predicted():
     assert_close(logits[:2], model.predict(TEXT, batch_size=2, verbose=0))
 
 
-@pytest.mark.parametrize("is_in_shape", [True, False])
 @pytest.mark.parametrize("is_trained", [True, False])
-def test_a_model_survives_an_error_in_the_first_step_of_a_training(is_trained, is_in_shape):
-    """On JAX, all of its weights were lost, and the state of its optimizer without a word."""
+def test_a_model_survives_an_error_in_the_first_step_of_a_training(is_trained):
+    """On JAX, its weights and the state of its optimizer were lost."""
     x, y, _ = make_batch()
-
-    def damaged():
-        if not is_in_shape:
-            yield x, y[:, 1:]
-        raise OSError("The disk is gone.")
-
     losses = []
     for is_damaged in (True, False):
         model = make_model(dropout=0.0)
@@ -335,7 +328,7 @@ def test_a_model_survives_an_error_in_the_first_step_of_a_training(is_trained, i
             model.fit(x, y, verbose=0)
         if is_damaged:
             with pytest.raises(Exception):  # noqa: B017, PT011 - each backend has its own
-                model.fit(damaged(), verbose=0)
+                model.fit(x, y[:, 1:], verbose=0)
         losses.append([model.fit(x, y, verbose=0).history["loss"] for _ in range(2)])
     assert_close(losses[0], losses[1], rtol=1e-6)
 
