@@ -110,6 +110,12 @@ TITLES = {
 }
 SURNAMES = ("Nguyen", "Okafor", "Schmidt", "Rossi", "Johnson", "Petrov", "Hernandez", "Park")
 TITLED = ("{} is here.", "I met {} yesterday.", "Dear {},", "Good morning, {}.", "This is for {}.")
+PARTNERS = {
+    **{"he": "she", "He": "She", "his": "her", "mother": "father", "brother": "sister"},
+    **{"boy": "girl", "man": "woman", "son": "daughter", "dog": "cat", "tea": "coffee"},
+    **{"today": "tomorrow", "Monday": "Tuesday", "red": "blue", "big": "small", "and": "or"},
+}
+PARTNERED = re.compile(rf"\b(?:{'|'.join(PARTNERS)})\b")
 INVISIBLE = "\u00ad\u200b\u200d\ufeff\u2060\u200e"
 LETTERS = re.compile(r"[A-Za-z]{4,}")
 
@@ -252,6 +258,7 @@ def measure(model, pairs, words, seed, placeables="translate"):
     share = chrf(translate(joined), wanted) / chrf(alone, wanted)
     yield Figure("two sentences", share, "of chrF2 of each alone")
     yield from _copied(translate, sources, clean, seed)
+    yield _alternatives(translate, sources)
     yield from _numbers(translate, seed)
     yield from _words(translate, words)
 
@@ -280,6 +287,26 @@ def _copied(translate, sources, clean, seed):
     found = translate([frame.format(word) for frame, word in texts])
     kept = [word in text for (_, word), text in zip(texts, found, strict=True)]
     yield Figure("foreign words inside", np.mean(kept), "kept")
+
+
+def _alternatives(translate, sources):
+    """The figure of texts such as `He/She is here.`, beside those with one of the two words."""
+    cases = [(text, match) for text in sources if (match := PARTNERED.search(text))]
+    first, others, found = (
+        translate([put(match[0], PARTNERS[match[0]], text, match) for text, match in cases])
+        for put in (
+            lambda one, other, text, match: text,
+            lambda one, other, text, match: _replaced(text, match, other),
+            lambda one, other, text, match: _replaced(text, match, f"{one}/{other}"),
+        )
+    )
+    words = [[set(re.findall(r"\w+", text)) for text in texts] for texts in (first, others, found)]
+    kept = [one ^ other <= whole for one, other, whole in zip(*words, strict=True) if one != other]
+    return Figure("two words with a slash", np.mean(kept), f"of {len(kept)} with all that differs")
+
+
+def _replaced(text, match, words):
+    return f"{text[: match.start()]}{words}{text[match.end() :]}"
 
 
 def _inside(text, copied, draw):
