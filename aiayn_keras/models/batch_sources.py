@@ -40,6 +40,32 @@ def is_grain(x):
     )
 
 
+def check_token_ids(x, y, vocabulary_size):
+    """Refuses arrays in memory with token ids that a model does not have.
+
+    JAX looks up, and learns, others without a word, and PyTorch labels below 0.
+
+    Args:
+        x: Dictionary of arrays; other data is not looked into.
+        y: An array of labels, or anything else.
+        vocabulary_size: Number of tokens V.
+
+    Raises:
+        ValueError: For an integer below 0, or V or greater.
+    """
+    arrays = {f'x["{name}"]': x[name] for name in (x if isinstance(x, dict) else ())}
+    for name, array in {**arrays, "y": y}.items():
+        is_of_ids = name.endswith(('token_ids"]', "y"))
+        if not (is_of_ids and isinstance(array, np.ndarray) and array.dtype.kind in "iu"):
+            continue
+        for value in (array.min(), array.max()) if array.size else ():
+            if not 0 <= value < vocabulary_size:
+                raise ValueError(
+                    f"`{name}` must have token ids from 0 to {vocabulary_size - 1}. Padding has 0, "
+                    f"and a `sample_weight` of 0. Received: {value}."
+                )
+
+
 def preprocessed_batches(data, preprocess, steps=None, batch_size=None, shuffle=False):
     """Returns batches as `keras.Model.fit` takes them.
 

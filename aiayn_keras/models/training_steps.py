@@ -17,6 +17,7 @@ from aiayn_keras.backend import (
 from aiayn_keras.common.weight_files import check_depth, check_weight_file
 from aiayn_keras.layers import ReversibleEmbedding
 from aiayn_keras.models.batch_sources import (
+    check_token_ids,
     gives_batches,
     is_grain,
     is_iterated,
@@ -117,9 +118,9 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         epoch, unless `shuffle=False`.
 
         Raises:
-            ValueError: For `class_weight`, since every token has a class of its own; for texts of
-                unequal numbers; and for `y`, `sample_weight`, `batch_size` or `validation_split`
-                beside data that gives batches.
+            ValueError: For `class_weight`, since every token has a class of its own; for token ids
+                in arrays that the model does not have; for texts of unequal numbers; and for `y`,
+                `sample_weight`, `batch_size` or `validation_split` beside data that gives batches.
             RuntimeError: In a process that was forked after a model was used.
         """
         begin_computing()
@@ -179,6 +180,8 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             shuffle = shuffle and in_batches
             y = sample_weight = batch_size = validation_batch_size = None
             validation_split = 0.0
+        else:
+            self._check_token_ids(x, y)
         with keeps_variables(self, is_training=True):
             return keras.Model.fit(
                 self,
@@ -215,6 +218,8 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         if self.preprocessor is not None and not kwargs.get("_use_cached_eval_dataset"):
             x, steps = self._preprocessed((x, y, sample_weight), steps, batch_size)
             y = sample_weight = batch_size = None
+        else:
+            self._check_token_ids(x, y)
         with keeps_variables(self):
             return keras.Model.evaluate(
                 self, x, y, batch_size, verbose, sample_weight, steps, **kwargs
@@ -231,23 +236,32 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             data = x if isinstance(x, tuple) else (x, None, None)
             x, steps = self._preprocessed(data, steps, batch_size)
             batch_size = None
+        else:
+            self._check_token_ids(x)
         with keeps_variables(self):
             return keras.Model.predict(self, x, batch_size, steps=steps, **options)
 
-    def train_on_batch(self, *args, **kwargs):
+    def train_on_batch(self, x, y=None, *args, **kwargs):
         """Trains on one batch, see `keras.Model.train_on_batch` and, for the data, `fit`."""
         begin_computing()
-        return super().train_on_batch(*args, **kwargs)
+        self._check_token_ids(x, y)
+        return super().train_on_batch(x, y, *args, **kwargs)
 
-    def test_on_batch(self, *args, **kwargs):
+    def test_on_batch(self, x, y=None, *args, **kwargs):
         """Measures one batch, see `keras.Model.test_on_batch` and, for the data, `fit`."""
         begin_computing()
-        return super().test_on_batch(*args, **kwargs)
+        self._check_token_ids(x, y)
+        return super().test_on_batch(x, y, *args, **kwargs)
 
-    def predict_on_batch(self, *args, **kwargs):
+    def predict_on_batch(self, x, *args, **kwargs):
         """Computes logits of one batch, see `keras.Model.predict_on_batch`."""
         begin_computing()
-        return super().predict_on_batch(*args, **kwargs)
+        self._check_token_ids(x)
+        return super().predict_on_batch(x, *args, **kwargs)
+
+    def _check_token_ids(self, x, y=None):
+        labels = y if isinstance(self.loss, LabelSmoothedCrossEntropy) else None
+        check_token_ids(x, labels, self.backbone.vocabulary_size)
 
     def _preprocessed(self, data, steps, batch_size, shuffle=False):
         """Returns preprocessed batches, and how many of them make an epoch if Keras needs that."""

@@ -316,6 +316,30 @@ def test_batches_are_evaluated_and_predicted():
     assert_close(logits[:2], model.predict(TEXT, batch_size=2, verbose=0))
 
 
+@pytest.mark.parametrize("name", ["encoder_token_ids", "decoder_token_ids", "y"])
+@pytest.mark.parametrize("value", [-100, V])
+def test_token_ids_that_a_model_does_not_have_are_refused(name, value):
+    """JAX learned them without a word."""
+    model, (x, y, weights) = make_model(), make_batch()
+    data = {**x, "y": y}
+    data[name] = data[name].copy()
+    data[name][1, 2] = value
+    y = data.pop("y")
+    shown = "y" if name == "y" else rf'x\["{name}"\]'
+    uses = [model.fit, model.evaluate, model.train_on_batch, model.test_on_batch]
+    for use in (*uses, *([] if name == "y" else [model.predict, model.predict_on_batch])):
+        options = {"sample_weight": weights} if use in uses else {}
+        with pytest.raises(ValueError, match=rf"`{shown}` must have .* to {V - 1}\..*: {value}\."):
+            use(data, *([y] if use in uses else []), **options)
+
+
+def test_labels_for_a_loss_of_ones_own_are_its_own_matter():
+    model, (x, y, _) = make_model(), make_batch()
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=-100)
+    model.compile("sgd", loss, metrics=[])
+    assert np.isfinite(model.evaluate(x, np.where(y % 2, y, -100), verbose=0)).all()
+
+
 @pytest.mark.parametrize("is_trained", [True, False])
 def test_a_model_survives_an_error_in_the_first_step_of_a_training(is_trained):
     """On JAX, its weights and the state of its optimizer were lost."""
