@@ -336,7 +336,7 @@ def test_token_ids_that_a_model_does_not_have_are_refused(name, value):
 def test_labels_for_a_loss_of_ones_own_are_its_own_matter():
     model, (x, y, _) = make_model(), make_batch()
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=-100)
-    model.compile("sgd", loss, weighted_metrics=None)
+    model.compile("sgd", loss, weighted_metrics=[])
     assert np.isfinite(model.evaluate(x, np.where(y % 2, y, -100), verbose=0))
 
 
