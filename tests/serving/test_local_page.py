@@ -364,6 +364,13 @@ def test_what_is_not_there_is_said(page):
     assert_refused(page.ask("/", {}, method="DELETE"), 405, "GET")
 
 
+def test_the_head_of_a_page_is_that_of_the_page(page):
+    head, whole = (page.ask("/", method=method) for method in ("HEAD", "GET"))
+    assert (head.status, head.body) == (200, b"")
+    assert head.headers["Content-Length"] == str(len(whole.body))
+    assert page.ask("/translate", method="HEAD").status == 405
+
+
 def test_a_fault_is_told_to_the_terminal_and_not_to_the_page(caplog):
     with PageServer(FailingTranslatorDouble(), FACTS) as server:
         answer = server.ask("/translate", {"text": GIRL})

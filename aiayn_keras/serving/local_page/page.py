@@ -74,7 +74,7 @@ class Application:
             **dict(answer.headers),
         }
         start_response(answer.status, list(headers.items()))
-        return [body]
+        return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
 
     def _answer(self, environ):
         try:
@@ -96,6 +96,7 @@ class Application:
 
     def _handler(self, environ):
         path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
+        method = "GET" if method == "HEAD" else method
         allowed = [known for known, route in self._routes if route == path]
         if not allowed:
             raise BadRequestError("404 Not Found", "This page does not exist.")
