@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.models import TransformerBackbone, TransformerSeq2SeqLM, pack_token_ids
-from tests.helpers import assert_close
+from tests.helpers import assert_close, slow_but
 from tests.layers.helpers import to_numpy
 from tests.number_words import number_words
 
@@ -230,7 +230,7 @@ def test_8_bit_weights_are_saved_as_they_are(quantized, texts, form, tmp_path):
     assert best_texts(other, texts[0]) == best_texts(quantized.model, texts[0])
 
 
-@pytest.mark.parametrize("tie_weights", [True, False])
+@pytest.mark.parametrize("tie_weights", slow_but(["tied"], {"tied": True, "separate": False}))
 def test_4_bit_weights_compute_the_same_once_they_are_loaded(tie_weights, tmp_path):
     sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
     backbone = TransformerBackbone(11, tie_weights=tie_weights, **sizes)

@@ -340,40 +340,6 @@ def test_labels_for_a_loss_of_ones_own_are_its_own_matter():
     assert np.isfinite(model.evaluate(x, np.where(y % 2, y, -100), verbose=0))
 
 
-@pytest.mark.parametrize("is_trained", [True, False])
-def test_a_model_survives_an_error_in_the_first_step_of_a_training(is_trained):
-    """On JAX, its weights and the state of its optimizer were lost."""
-    x, y, _ = make_batch()
-    losses = []
-    for is_damaged in (True, False):
-        model = make_model(dropout=0.0)
-        model.compile(keras.optimizers.SGD(0.1, momentum=0.9))
-        if is_trained:
-            model.fit(x, y, verbose=0)
-        if is_damaged:
-            with pytest.raises(Exception):  # noqa: B017, PT011 - each backend has its own
-                model.fit(x, y[:, 1:], verbose=0)
-        losses.append([model.fit(x, y, verbose=0).history["loss"] for _ in range(2)])
-    assert_close(losses[0], losses[1], rtol=1e-6)
-
-
-@pytest.mark.parametrize("method", ["evaluate", "predict"])
-@pytest.mark.parametrize("batches", [0, 2])
-def test_a_model_survives_an_error_of_its_data(method, batches):
-    model = make_model()
-    x, y, _ = make_batch()
-    expected = model.evaluate(x, y, verbose=0)
-
-    def damaged():
-        yield from [(x, y)] * batches
-        yield x, y[:, 1:]
-        raise OSError("The disk is gone.")
-
-    with pytest.raises(Exception):  # noqa: B017, PT011 - each backend has its own
-        getattr(model, method)(damaged(), verbose=0)
-    assert_close(model.evaluate(x, y, verbose=0), expected, rtol=1e-6)
-
-
 def test_a_data_set_is_told_when_an_epoch_ends():
     source = OneBatch(TEXT)
     make_text_model().fit(source, epochs=3, verbose=0)
@@ -424,7 +390,7 @@ def test_weights_of_pairs_multiply_those_of_their_tokens():
         loss_of(TEXT, sample_weight=np.ones((2, 3)))
 
 
-@pytest.mark.parametrize("shape", [(B,), (B, 1)])
+@pytest.mark.parametrize("shape", slow_but(["(B,)"], {"(B,)": (B,), "(B, 1)": (B, 1)}))
 def test_weights_of_rows_of_token_ids_are_those_of_their_tokens(shape):
     x, y, _ = make_batch()
     weights = np.arange(1.0, B + 1)
