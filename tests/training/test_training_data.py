@@ -117,6 +117,13 @@ def test_augmentation_is_for_training_only():
     assert joined.train.digest() != plain.train.digest()
 
 
+def test_a_training_names_the_augmentation_that_has_no_pair(caplog):
+    text = ParallelText(["Ja ja."] * 2, ["Yes yes."] * 2, name="yes.tsv")
+    TrainingText(small_recipe("augmentation.numbers=0.5", "augmentation.joined=0.5"), text)
+    assert "yes.tsv: `numbers` changes nothing" in caplog.text
+    assert "joined" not in caplog.text
+
+
 def test_shards_of_another_corpus_are_refused(tmp_path):
     prepare(small_recipe("corpus.train_size=50", "tokenizer.vocabulary_size=90"), tmp_path / "s")
     recipe = small_recipe("tokenizer.vocabulary_size=90", f"corpus.shards={tmp_path}/s")

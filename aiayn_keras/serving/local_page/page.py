@@ -74,7 +74,7 @@ class Application:
             **dict(answer.headers),
         }
         start_response(answer.status, list(headers.items()))
-        return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
+        return [body]  # Waitress leaves it out for HEAD
 
     def _answer(self, environ):
         try:
