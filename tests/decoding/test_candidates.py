@@ -111,6 +111,14 @@ def test_the_last_token_of_an_earlier_ngram_is_forbidden():
     assert forbidden_next(row, 6, 4) == set()
 
 
+@pytest.mark.parametrize(("ngram_size", "expected"), [(1, [0, 1, 1, 1, 1]), (2, [0, 0, 1, 0, 1])])
+def test_all_places_of_a_token_have_one_answer(ngram_size, expected):
+    """Those that are not yet written, too."""
+    token_ids = ops.convert_to_tensor([[START, 5, 7, 5, 7]])
+    found = ops.convert_to_numpy(repeats_ngram(token_ids, 4, ngram_size))
+    assert found.astype(int).tolist() == [expected]
+
+
 def test_the_start_token_is_part_of_no_ngram():
     row = [START, 5, START, 0]
     assert forbidden_next(row, 3, 2) == set()
