@@ -5,6 +5,7 @@ import pytest
 from keras import ops
 
 from aiayn_keras import TransformerBackbone, TransformerSeq2SeqLM, TransformerSeq2SeqLMPreprocessor
+from aiayn_keras.decoding.cached_decoding import start_decoding
 from aiayn_keras.decoding.frozen_decoder import own_parts
 from aiayn_keras.layers import AddNorm, DecoderBlock, MultiHeadAttention
 from tests.helpers import assert_close, slow_but
@@ -86,6 +87,25 @@ def random_model(backbone_cls, tokenizer):
     for weight in backbone.trainable_variables:  # so that outputs differ from word to word
         weight.assign(2.5 * weight)
     return TransformerSeq2SeqLM(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer, 24, 24))
+
+
+def test_logits_of_layers_are_float32_in_half_precision():
+    """An ensemble would average rounded ones."""
+
+    class OwnBlock(DecoderBlock):
+        def call(self, x, memory, self_mask=None, memory_mask=None, training=None):
+            return super().call(x, memory, self_mask, memory_mask, training)
+
+    class OwnBackbone(TransformerBackbone):
+        decoder_block_cls = OwnBlock
+
+    backbone = OwnBackbone(9, 1, 1, 4, 4, max_sequence_length=8, dtype="bfloat16")
+    ids = ops.ones((1, 3), "int32")
+    next_token, cache = start_decoding(backbone, ids, ids, 4, 2)
+    logits, hidden_states, _ = next_token(ops.ones((2, 4), "int32"), cache, 1)
+    assert {keras.backend.standardize_dtype(x.dtype) for x in (logits, hidden_states)} == {
+        "float32"
+    }
 
 
 def test_a_search_computes_what_the_layers_do(own_model, block):

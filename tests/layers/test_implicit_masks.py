@@ -354,7 +354,8 @@ def test_masks_that_are_added_to_scores_are_refused(calls):
 
 @pytest.mark.parametrize("shape", [(T,), (B, T), (B, H, T, T), (B, 1, 1, T), (1, B, H, T, T)])
 def test_masks_of_pairs_of_another_rank_are_refused(calls, shape):
-    refused(calls, np.ones(shape, bool), PAIRS, f"rank 3.*Received: rank {len(shape)}")
+    advice = {2: "Give a padding mask", 4: "All heads share one mask"}.get(len(shape), "")
+    refused(calls, np.ones(shape, bool), PAIRS, f"rank 3.*Received: rank {len(shape)}.*{advice}")
 
 
 @pytest.mark.parametrize("shape", [(T,), (B, T, T), (B, 1, 1, T)])
