@@ -29,7 +29,12 @@ def trained(tokenizer):
     model.compile(keras.optimizers.Adam(0.01))
     history = model.fit(text, batch_size=8, epochs=2, verbose=0)
     measured = model.evaluate(text, batch_size=8, verbose=0, return_dict=True)
+    x, y, _ = model.preprocessor(text)
+    bare = ak.TransformerSeq2SeqLM(backbone)
+    bare.compile(keras.optimizers.Adam(0.01))
+    unweighted = bare.fit(x, y, batch_size=8, shuffle=False, verbose=0).history["loss"]
     return {
+        "unweighted": unweighted,
         "history": history.history,
         "measured": measured,
         "logits": model.predict(text, batch_size=8, verbose=0)[:, 0].tolist(),

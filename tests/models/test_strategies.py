@@ -30,6 +30,7 @@ def test_many_devices_train_from_strings_as_one_does(count, tmp_path):
     for name in ("loss", "accuracy", "perplexity"):
         assert_close(many["history"][name], one["history"][name], 1e-4, 1e-4)
         assert_close(many["measured"][name], one["measured"][name], 1e-4, 1e-4)
+    assert_close(many["unweighted"], one["unweighted"], 1e-4, 1e-4)
     assert_close(np.array(many["logits"]), np.array(one["logits"]), 1e-4, 1e-4)
     assert many["translations"] == one["translations"]
     for ours, theirs in zip(many["weights"], one["weights"], strict=True):
