@@ -1,4 +1,4 @@
-"""Words of which a text holds with each, such as `he/she` and `file(s)`.
+"""Alternatives within a text, such as `he/she` and `file(s)`.
 
 Small models have read few of them, and lose or garble the second word. So the text is translated
 with each of the words, and where the translations differ, all of them are written.
@@ -7,8 +7,9 @@ with each of the words, and where the translations differ, all of them are writt
 import dataclasses
 import re
 
+from aiayn_keras_light.placeable_patterns import places_of
 from aiayn_keras_light.scripts import UNSPACED_LETTERS
-from aiayn_keras_light.text_batches import TextError
+from aiayn_keras_light.text_batches import naming_rows
 from aiayn_keras_light.translating import as_translation
 
 _LETTER = rf"[^\W\d_{UNSPACED_LETTERS}]"
@@ -103,15 +104,13 @@ class _Readings:
 
 
 def _readings(text, pattern):
-    """The `_Readings` of a text; None if it has one."""
+    """The `_Readings` of a text; None if it has no alternatives."""
     if "/" not in text and "(" not in text:
         return None
     groups = [group for match in _GROUP.finditer(text) if (group := _as_group(match))]
     if not groups:
         return None
-    kept = bytearray(len(text))
-    for match in pattern.finditer(text):
-        kept[match.start() : match.end()] = b"\1" * len(match[0])
+    kept = places_of(pattern, text)
     groups = [group for group in groups if not any(kept[group.start : group.end])]
     if not 0 < len(groups) <= _MAX_GROUPS:
         return None
@@ -219,7 +218,5 @@ def _texts(translations):
 def _translate_rows(texts, rows, translate):
     if not texts:
         return []
-    try:
+    with naming_rows(rows):
         return translate(texts, None)
-    except TextError as error:
-        raise type(error)(error.argument, rows[error.index], error.reason) from error

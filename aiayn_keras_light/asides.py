@@ -6,6 +6,8 @@ brackets while the sentence is translated; it is treated as an emoji is, see `in
 
 import re
 
+from aiayn_keras_light.placeable_patterns import places_of
+
 _ASIDE = re.compile(r"(?<!\S)\((?=[^()\n]{0,300}[^\W\d_]{2})([^()\n]{2,300})\)(?![\w(])")
 _FIRST_SIGN = 0xF0000
 """Signs are characters for private use, which `emoji` takes for pictures."""
@@ -26,9 +28,7 @@ def without_asides(text, pattern):
     found = list(_ASIDE.finditer(text))
     if not found or any(ord(each) >= _FIRST_SIGN for each in text):
         return text, []
-    kept = bytearray(len(text))
-    for match in pattern.finditer(text):
-        kept[match.start() : match.end()] = b"\1" * len(match[0])
+    kept = places_of(pattern, text)
     found = [
         each
         for each in found

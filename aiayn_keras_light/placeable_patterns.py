@@ -282,6 +282,18 @@ def placeable_in_line():
     )
 
 
+def places_of(pattern, text):
+    """Marks the characters of a text that a pattern matches.
+
+    Returns:
+        `bytearray` as long as the text, with 1 for those characters.
+    """
+    places = bytearray(len(text))
+    for match in pattern.finditer(text):
+        places[match.start() : match.end()] = b"\1" * len(match[0])
+    return places
+
+
 ENTITY = re.compile(
     r"(?<=[^\W\d_])&(?:[A-Za-z][A-Za-z0-9]*|\#\d+|\#x[0-9A-Fa-f]+);|"
     r"&(?:[A-Za-z][A-Za-z0-9]*|\#\d+|\#x[0-9A-Fa-f]+);(?=[^\W\d_])"

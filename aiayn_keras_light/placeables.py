@@ -17,7 +17,7 @@ from aiayn_keras_light.lost_numbers import lost_numbers, words_of_numbers
 from aiayn_keras_light.missing_spaces import with_spaces
 from aiayn_keras_light.placeable_patterns import ENTITY, LEAD, emoji, placeable_in_line
 from aiayn_keras_light.scripts import UNSPACED_LETTER, is_spaced_letter, spaced_from_latin
-from aiayn_keras_light.text_batches import TextError
+from aiayn_keras_light.text_batches import naming_rows
 from aiayn_keras_light.translating import Hypothesis, as_translation
 
 PLACEABLES = ("translate", "keep")
@@ -119,12 +119,10 @@ def translate_placeables(texts, translate, progress=None):
     for tag, rows in (rows_of_tags or {"": []}).items():
         words = [with_letters_of_entities(texts[row].removeprefix(tag)) for row in rows]
         words = [with_spaces(text, pattern) for text in words]
-        try:
+        with naming_rows(rows):
             translated = _translate_alternatives(
                 words, _with_tag(translate, tag), progress, pattern
             )
-        except TextError as error:
-            raise type(error)(error.argument, rows[error.index], error.reason) from error
         for row, each in zip(rows, translated, strict=True):
             found[row] = each
     return found
@@ -167,15 +165,14 @@ def _translate_around(texts, translate, progress, pattern):
     """Translates texts around their placeables, and words in brackets as texts of their own."""
     taken = [without_asides(text, pattern) for text in texts]
     found = _translate_sentences([text for text, _ in taken], translate, progress, pattern)
-    rows = [(row, aside) for row, (_, asides) in enumerate(taken) for aside in asides]
+    rows = [row for row, (_, asides) in enumerate(taken) for _ in asides]
     if not rows:
         return found
-    try:
-        others = _translate_sentences([aside for _, aside in rows], translate, None, pattern)
-    except TextError as error:
-        raise type(error)(error.argument, rows[error.index][0], error.reason) from error
+    sources = [aside for _, asides in taken for aside in asides]
+    with naming_rows(rows):
+        others = _translate_sentences(sources, translate, None, pattern)
     translated = {}
-    for (row, source), other in zip(rows, others, strict=True):
+    for row, source, other in zip(rows, sources, others, strict=True):
         words = source if other is None else begin_alike(source, other.text)
         translated.setdefault(row, []).append(words)
     for row, asides in translated.items():
@@ -216,10 +213,8 @@ def _translate_sentences(texts, translate, progress, pattern):
     if failed:
         cut = [_cut(texts[row], pattern) for row in failed]
         rows = [row for row, parts in zip(failed, cut, strict=True) for _ in parts[1::2]]
-        try:
+        with naming_rows(rows):
             translated = translate([part for parts in cut for part in parts[1::2]], None)
-        except TextError as error:
-            raise type(error)(error.argument, rows[error.index], error.reason) from error
         remaining = iter(translated)
         for row, parts in zip(failed, cut, strict=True):
             found[row] = _joined(parts, [next(remaining) for _ in parts[1::2]])

@@ -1,5 +1,6 @@
 """Texts to batches of token ids, checked, of similar length and few shapes."""
 
+import contextlib
 import math
 
 import numpy as np
@@ -28,6 +29,19 @@ class TextError(ValueError):
         self.argument = argument
         self.index = index
         self.reason = reason
+
+
+@contextlib.contextmanager
+def naming_rows(rows):
+    """A context whose `TextError` names a text by its place among others.
+
+    Args:
+        rows: The place of each text that the block handles.
+    """
+    try:
+        yield
+    except TextError as error:
+        raise type(error)(error.argument, rows[error.index], error.reason) from error
 
 
 class TextTooLongError(TextError):

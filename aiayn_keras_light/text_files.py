@@ -169,7 +169,7 @@ def check_corpus_file(path):
     except FileNotFoundError:
         is_relative = not pathlib.Path(path).is_absolute()
         place = f" in the current folder, {str(pathlib.Path.cwd())!r}" if is_relative else ""
-        raise FileNotFoundError(f"There is no corpus file {str(path)!r}{place}.") from None
+        raise FileNotFoundError(f"Corpus file {str(path)!r} does not exist{place}.") from None
 
 
 def _too_long(place, max_line_bytes):

@@ -60,7 +60,8 @@ def test_an_error_is_all_there_is_on_stderr(written):
     output, errors = written
     assert output[1] == ""
     assert re.fullmatch(
-        r"Error: There is no corpus file 'nowhere\.en' in the current folder, '.*'\.\n", errors[1]
+        r"Error: Corpus file 'nowhere\.en' does not exist in the current folder, '.*'\.\n",
+        errors[1],
     )
 
 

@@ -62,7 +62,7 @@ SLOW = {
     ("docs/layers.md", "A time-series forecaster"): "layers/test_models_of_layers.py",
     ("docs/layers.md", "A vision transformer"): "layers/test_models_of_layers.py",
     ("docs/training.md", "A data set of your own, in Python"): "training/test_own_datasets.py",
-    ("docs/training.md", "The search of a model"): "light/test_search_numbers.py",
+    ("docs/training.md", "The search of a model"): "models/test_model_folder_writing.py",
     ("docs/training.md", "Translations that keep a rule"): "decoding/constraints",
     ("docs/training.md", "What a model does"): "models/test_transformer_seq2seq_lm.py",
     ("docs/scale.md", "Translate files"): "scale/test_jobs.py",

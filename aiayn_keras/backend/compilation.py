@@ -164,7 +164,7 @@ def compiles_by_default():
 def as_written(function):
     """Returns a function that AutoGraph does not rewrite, on TensorFlow.
 
-    Tracing rewritten functions of this package takes five times as long.
+    Tracing a rewritten search takes four times as long.
     """
     if keras.config.backend() != "tensorflow":
         return function

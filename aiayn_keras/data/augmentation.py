@@ -169,36 +169,36 @@ def warn_of_unused_shares(text, **shares):
     random = np.random.default_rng(0)
     tests = {
         "joined": (
-            "with a final mark on both sides",
+            "a final mark on both sides",
             lambda *pair: all(map(_ends_with_a_mark, pair)),
         ),
         "lower_cased": (
-            "whose source has capitals",
+            "capitals in its source",
             lambda source, _: source.lower() != source,
         ),
         "unpunctuated": (
-            "with a final mark that it may lose",
+            "a final mark that can be left out",
             lambda *pair: _without_final_mark(*pair) != pair,
         ),
-        "upper_cased": ("whose source's script has capitals", lambda source, _: has_case(source)),
-        "title_cased": ("whose source's script has capitals", lambda source, _: has_case(source)),
+        "upper_cased": ("a source in a script with capitals", lambda source, _: has_case(source)),
+        "title_cased": ("a source in a script with capitals", lambda source, _: has_case(source)),
         "typing_errors": (
-            "whose source has a word of three letters",
+            "a word of three letters in its source",
             lambda source, _: _WORD.search(source),
         ),
         "numbers": (
-            "with the same numbers on both sides",
+            "the same numbers on both sides",
             lambda *pair: _with_other_numbers(*pair, random),
         ),
         "names": (
-            "with the same capitalized word on both sides",
+            "the same capitalized word on both sides",
             lambda *pair: _with_other_name(*pair, random),
         ),
     }
     for name, (wanted, has) in tests.items():
         if shares.get(name) and not any(itertools.starmap(has, text)):
             logger.warning(
-                "%s: `%s` changes nothing, since there is no pair %s.", text.name, name, wanted
+                "%s: `%s` has no effect, because no pair has %s.", text.name, name, wanted
             )
 
 

@@ -157,7 +157,7 @@ def locate(file, data_dir=None):
     path = pathlib.Path(folder) / file.path
     if not path.is_file():
         raise FileNotFoundError(
-            f"There is no corpus file {str(path)!r}; {origin} names the folder {str(folder)!r}. "
+            f"Corpus file {str(path)!r} does not exist; {origin} names the folder {str(folder)!r}. "
             f"Put the file there, or unset {_DATA_VARIABLE} and omit `data_dir` to download it."
         )
     return path

@@ -53,10 +53,11 @@ def check_token_ids(x, y, vocabulary_size):
     Raises:
         ValueError: For an integer below 0, or V or greater.
     """
-    arrays = {f'x["{name}"]': x[name] for name in (x if isinstance(x, dict) else ())}
-    for name, array in {**arrays, "y": y}.items():
-        is_of_ids = name.endswith(('token_ids"]', "y"))
-        if not (is_of_ids and isinstance(array, np.ndarray) and array.dtype.kind in "iu"):
+    arrays = {"y": y}
+    for name in ("encoder_token_ids", "decoder_token_ids") if isinstance(x, dict) else ():
+        arrays[f'x["{name}"]'] = x.get(name)
+    for name, array in arrays.items():
+        if not (isinstance(array, np.ndarray) and array.dtype.kind in "iu"):
             continue
         for value in (array.min(), array.max()) if array.size else ():
             if not 0 <= value < vocabulary_size:

@@ -292,21 +292,22 @@ def _copied(translate, sources, clean, seed):
 def _alternatives(translate, sources):
     """The figure of texts such as `He/She is here.`, beside those with one of the two words."""
     cases = [(text, match) for text in sources if (match := PARTNERED.search(text))]
-    first, others, found = (
-        translate([put(match[0], PARTNERS[match[0]], text, match) for text, match in cases])
-        for put in (
-            lambda one, other, text, match: text,
-            lambda one, other, text, match: _replaced(text, match, other),
-            lambda one, other, text, match: _replaced(text, match, f"{one}/{other}"),
+
+    def with_words(form):
+        """Translations of the texts with one of two words, or both."""
+        return translate(
+            [
+                text[: match.start()]
+                + form.format(match[0], PARTNERS[match[0]])
+                + text[match.end() :]
+                for text, match in cases
+            ]
         )
-    )
+
+    first, others, found = map(with_words, ("{0}", "{1}", "{0}/{1}"))
     words = [[set(re.findall(r"\w+", text)) for text in texts] for texts in (first, others, found)]
     kept = [one ^ other <= whole for one, other, whole in zip(*words, strict=True) if one != other]
     return Figure("two words with a slash", np.mean(kept), f"of {len(kept)} with all that differs")
-
-
-def _replaced(text, match, words):
-    return f"{text[: match.start()]}{words}{text[match.end() :]}"
 
 
 def _inside(text, copied, draw):

@@ -83,7 +83,7 @@ def test_the_error_of_a_relative_path_names_the_folder_that_it_is_relative_to(
     with pytest.raises(FileNotFoundError) as error:
         read("~/a.tsv")
     assert str(error.value) == (
-        f"There is no corpus file '~/a.tsv' in the current folder, {str(tmp_path)!r}."
+        f"Corpus file '~/a.tsv' does not exist in the current folder, {str(tmp_path)!r}."
     )
 
 

@@ -323,7 +323,7 @@ class PythonSampler(keras_hub.samplers.GreedySampler):
 @pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="TensorFlow has AutoGraph.")
 @pytest.mark.parametrize("sampler", [BeamSampler(2), PythonSampler()], ids=["beams", "own"])
 def test_generate_rewrites_samplers_of_others_only(generating, sources, sampler, monkeypatch):
-    """Rewritten, a search takes five times as long to trace."""
+    """Rewritten, a search takes four times as long to trace."""
     import tensorflow as tf
 
     seen = []

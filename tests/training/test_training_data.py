@@ -120,7 +120,7 @@ def test_augmentation_is_for_training_only():
 def test_a_training_names_the_augmentation_that_has_no_pair(caplog):
     text = ParallelText(["Ja ja."] * 2, ["Yes yes."] * 2, name="yes.tsv")
     TrainingText(small_recipe("augmentation.numbers=0.5", "augmentation.joined=0.5"), text)
-    assert "yes.tsv: `numbers` changes nothing" in caplog.text
+    assert "yes.tsv: `numbers` has no effect" in caplog.text
     assert "joined" not in caplog.text
 
 
