@@ -9,6 +9,7 @@ import heapq
 import html
 import re
 
+from aiayn_keras_light.acronyms import translate_acronyms
 from aiayn_keras_light.alternatives import translate_alternatives
 from aiayn_keras_light.asides import with_asides, without_asides
 from aiayn_keras_light.checks import check_texts
@@ -155,8 +156,11 @@ def translate_emoji(texts, translate):
 
 
 def _translate_alternatives(texts, translate, progress, pattern):
+    def translate_words(texts, progress):
+        return translate_acronyms(texts, translate, LETTERS, progress)
+
     def translate_each(texts, progress):
-        return _translate_around(texts, translate, progress, pattern)
+        return _translate_around(texts, translate_words, progress, pattern)
 
     return translate_alternatives(texts, translate_each, placeable_in_line(), progress)
 

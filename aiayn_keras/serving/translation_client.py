@@ -141,7 +141,7 @@ class TranslationClient(abc.ABC):
         Args:
             texts: List or tuple of strings.
             placeables: `"keep"`, for URLs, `{name}` and the like to stay, as in
-                `TransformerSeq2SeqLM.translate`: such texts may take up to three requests, and
+                `TransformerSeq2SeqLM.translate`: such texts may take several requests, and
                 their scores are those of the texts with letters in the place of what stays.
                 `"translate"` sends them as they are.
 

@@ -103,6 +103,19 @@ FOREIGN = (
     *("Москва", "Владимир", "東京", "こんにちは", "서울", "Αθήνα", "ירושלים", "القاهرة", "दिल्ली"),
     *("กรุงเทพ", "Łódź", "Reykjavík", "Nguyễn", "Škoda", "Zwolle", "Xochitl", "Oaxaca", "Kjetil"),
 )
+ACRONYMS = (
+    *("IBM", "BBC", "MIT", "HTML", "PDF", "USB", "GPS", "VPN", "SMS", "CPU", "RAM", "KFC", "BMW"),
+    *("SDK", "API", "URL", "PIN", "PC", "CV", "HDMI", "CEO", "UNICEF", "USB-C", "L.A."),
+    *("WhatsApp", "PayPal", "YouTube", "LinkedIn", "PhD", "WiFi"),
+)
+ACRONYM_FRAMES = (
+    "What does {} mean?",
+    "My {} is broken.",
+    "Tom likes {} a lot.",
+    "The {} file is too big.",
+    "They talked about {} yesterday.",
+    "{} is expensive, isn't it?",
+)
 TITLES = {
     "Mr.": ("señor", "Sr."),
     "Mrs.": ("señora", "Sra."),
@@ -281,12 +294,15 @@ def _copied(translate, sources, clean, seed):
         ]
         yield Figure(kind, np.mean(kept), "kept")
         yield Figure(kind, np.mean(same), "with the rest as without them")
-    draw = random.Random(seed)
-    frames = ("I saw {} yesterday.", "{} is my friend.", "Do you know {}?", "We live in {}.")
-    texts = [(frame, word) for frame in frames for word in FOREIGN]
-    found = translate([frame.format(word) for frame, word in texts])
-    kept = [word in text for (_, word), text in zip(texts, found, strict=True)]
-    yield Figure("foreign words inside", np.mean(kept), "kept")
+    names = ("I saw {} yesterday.", "{} is my friend.", "Do you know {}?", "We live in {}.")
+    for kind, frames, words in (
+        ("foreign words inside", names, FOREIGN),
+        ("acronyms", ACRONYM_FRAMES, ACRONYMS),
+    ):
+        texts = [(frame, word) for frame in frames for word in words]
+        found = translate([frame.format(word) for frame, word in texts])
+        kept = [word in text for (_, word), text in zip(texts, found, strict=True)]
+        yield Figure(kind, np.mean(kept), "kept")
 
 
 def _alternatives(translate, sources):
