@@ -212,7 +212,7 @@ def _check_page(page, compared):
 
 
 def _write_page(page, plain):
-    from aiayn_keras.plotting.comparison_page import comparison_page
+    from aiayn_keras.plotting.comparison import comparison_page
     from aiayn_keras_light.files import write_text
 
     page.parent.mkdir(parents=True, exist_ok=True)

@@ -81,7 +81,7 @@ def play_files(model, package):
         Dictionary from paths in the page's folder to bytes.
     """
     from aiayn_keras.decoding.search_options import SearchOptions
-    from aiayn_keras.serving.local_page.page_files import VIEWS, PageFacts, onnx_files, page_files
+    from aiayn_keras.serving.local_page.page import VIEWS, PageFacts, onnx_files, page_files
 
     facts = PageFacts(
         engine="onnx",

@@ -24,7 +24,6 @@ def may_use_tensorflow(path):
     """`path` is relative to the repository: backends, exporters, sentences, clients, readers."""
     folders = ("backend", "export", "documents")
     files = (
-        "common/kit_graphs.py",
         "common/kit_files.py",
         "convert/child_readers.py",
         "serving/grpc_client.py",

@@ -4,6 +4,7 @@ from aiayn_keras.backend.compilation import (
     CompiledFunctions,
     as_written,
     backend_name,
+    begin_computing,
     build_optimizer,
     compile_inference,
     compiles_by_default,
@@ -13,13 +14,13 @@ from aiayn_keras.backend.compilation import (
     in_parallel,
     keeps_variables,
     loop_counter,
+    note_model,
     run_one_operation_at_a_time,
     shapes_may_change,
     use_one_core_per_batch,
     while_loop,
     with_free_shapes,
 )
-from aiayn_keras.backend.computations import changes_of, is_known, note_settings
 from aiayn_keras.backend.devices import (
     Devices,
     DevicesError,
@@ -27,7 +28,6 @@ from aiayn_keras.backend.devices import (
     mean_over_replicas,
     open_devices,
 )
-from aiayn_keras.backend.forking import begin_computing, note_model
 from aiayn_keras.backend.graph_tokenizer import (
     GraphTokenizer,
     check_utf8,
@@ -53,9 +53,9 @@ from aiayn_keras.backend.kernels import (
     take_in_rows,
     top_k,
 )
+from aiayn_keras.backend.model_changes import WeightsSnapshot, changes_of, is_known, note_settings
 from aiayn_keras.backend.projected_loss import projected_cross_entropy, projects_in_loss
 from aiayn_keras.backend.randomness import drop, seed_torch_dropout
-from aiayn_keras.backend.weights_snapshot import WeightsSnapshot
 
 __all__ = [
     "CompiledFunctions",

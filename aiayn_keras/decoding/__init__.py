@@ -11,7 +11,7 @@
 | `candidates` | the best next tokens within the limits of the options |
 | `constraints` | the tokens that a constraint allows |
 | `beam_sampler` | `generate`: the search as a sampler of KerasHub |
-| `scoring`, `attention_maps` | probabilities and attention of given translations |
+| `scoring` | probabilities and attention of given translations |
 | `recording` | a search with every step kept |
 
 Texts become batches, and what is found becomes texts, in `aiayn_keras_light`.

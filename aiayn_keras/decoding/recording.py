@@ -12,9 +12,9 @@ import numpy as np
 from keras import ops
 
 from aiayn_keras.backend import begin_computing, take, while_loop
-from aiayn_keras.decoding.attention_maps import cross_attention_scores
 from aiayn_keras.decoding.beam_search import start_search
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder
+from aiayn_keras.decoding.scoring import cross_attention_scores
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.translation_search import TranslationSearch
 from aiayn_keras_light.checks import check_function

@@ -16,8 +16,7 @@ from aiayn_keras.export.hugging_face_files import (
     write_page_settings,
     write_tokenizers,
 )
-from aiayn_keras.export.onnx_author import BOOL, FLOAT, INT64, OnnxAuthor
-from aiayn_keras.export.onnx_switches import Switches
+from aiayn_keras.export.onnx_author import BOOL, FLOAT, INT64, OnnxAuthor, Switches
 from aiayn_keras.export.preparation import (
     check_known_parts,
     check_packages,

@@ -7,9 +7,8 @@ import hashlib
 from typing import Any, NamedTuple
 
 from aiayn_keras.backend import without_zeros_in_graph
-from aiayn_keras.decoding.attention_maps import alignments
 from aiayn_keras.decoding.frozen_decoder import own_parts
-from aiayn_keras.decoding.scoring import token_log_probs
+from aiayn_keras.decoding.scoring import alignments, token_log_probs
 from aiayn_keras.decoding.translation_search import TranslationSearch
 from aiayn_keras.documents.splitting import HAS_LETTER
 from aiayn_keras.export.served_sentences import (

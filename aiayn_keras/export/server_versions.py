@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from importlib import resources
 
-from aiayn_keras.common.kit_graphs import used_ops
+from aiayn_keras.common.kit_files import used_ops
 
 OPS_FILE = "server_ops.txt"
 

@@ -5,22 +5,20 @@ import fcntl
 import math
 
 from aiayn_keras.export.kubernetes import (
+    DASHBOARD,
     FILES,
     FOLDER,
+    RULES,
+    grafana_dashboard,
     in_mebibytes,
     kubernetes_files,
     memory_limit,
+    name_pattern,
     pod_flags,
+    prometheus_rules,
 )
 from aiayn_keras.export.model_card import model_card
 from aiayn_keras.export.models_config import CONFIG, LABELS, ModelsConfig, check_name, kit_name
-from aiayn_keras.export.monitoring import (
-    DASHBOARD,
-    RULES,
-    grafana_dashboard,
-    name_pattern,
-    prometheus_rules,
-)
 from aiayn_keras.export.preparation import render
 from aiayn_keras.export.server_versions import NEWEST
 from aiayn_keras.export.serving_options import VERSION_FILE, read_notes

@@ -16,6 +16,7 @@ from aiayn_keras.backend import (
 )
 from aiayn_keras.common.weight_files import check_depth, check_weight_file
 from aiayn_keras.layers import ReversibleEmbedding
+from aiayn_keras.models.architecture import FixedParts
 from aiayn_keras.models.batch_sources import (
     check_token_ids,
     gives_batches,
@@ -24,7 +25,6 @@ from aiayn_keras.models.batch_sources import (
     preprocessed_batches,
     split_texts,
 )
-from aiayn_keras.models.fixed_parts import FixedParts
 from aiayn_keras.optimization import (
     LabelSmoothedCrossEntropy,
     Perplexity,

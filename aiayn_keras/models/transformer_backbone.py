@@ -23,10 +23,10 @@ from aiayn_keras.models.architecture import (
     DEPTHS,
     OPTIONS,
     TRANSFORMER_PRESETS,
+    FixedParts,
     check_architecture,
     with_changes,
 )
-from aiayn_keras.models.fixed_parts import FixedParts
 from aiayn_keras.models.model_folder import (
     BACKBONE_CLASS,
     OF_BACKBONE,

@@ -15,15 +15,18 @@ from aiayn_keras.backend import (
     in_parallel,
 )
 from aiayn_keras.common.weight_files import check_weight_file
-from aiayn_keras.decoding.attention_maps import alignments, compute_attention_maps
 from aiayn_keras.decoding.beam_sampler import BeamSampler, generate_tokens, until_end
 from aiayn_keras.decoding.engines import AUTO, ModelEngines
 from aiayn_keras.decoding.recording import options_to_record, record_search
-from aiayn_keras.decoding.scoring import score_texts, token_log_probs
+from aiayn_keras.decoding.scoring import (
+    alignments,
+    compute_attention_maps,
+    score_texts,
+    token_log_probs,
+)
 from aiayn_keras.decoding.search_options import with_defaults
 from aiayn_keras.decoding.translation_search import TranslationSearch
-from aiayn_keras.documents.long_texts import translate_any_length
-from aiayn_keras.documents.translation import translate_by_sentence
+from aiayn_keras.documents.long_texts import translate_any_length, translate_by_sentence
 from aiayn_keras.models.architecture import check_model_arguments
 from aiayn_keras.models.model_folder import (
     OF_TASK,

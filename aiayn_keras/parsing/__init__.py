@@ -3,13 +3,13 @@
 `drawing` and `scores` are imported as modules, so that reading trees does not load Matplotlib.
 """
 
-from aiayn_keras.parsing.bracket_files import read_trees
 from aiayn_keras.parsing.trees import (
     MalformedTreeError,
     Tree,
     clean_tree,
     linearize,
     parse_linearized,
+    read_trees,
     repair_linearized,
 )
 

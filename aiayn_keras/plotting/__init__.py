@@ -7,11 +7,14 @@ interactive pages, which work without a network.
 """
 
 from aiayn_keras.plotting.comparison import plot_trainings
-from aiayn_keras.plotting.curves import plot_learning_curves, plot_schedule
-from aiayn_keras.plotting.decoding_steps import DecodingSteps, decoding_steps
-from aiayn_keras.plotting.explorer import AttentionExplorer, attention_explorer
-from aiayn_keras.plotting.figures import COLORS
+from aiayn_keras.plotting.figures import COLORS, plot_learning_curves, plot_schedule
 from aiayn_keras.plotting.heat_maps import plot_attention, plot_masks
+from aiayn_keras.plotting.interactive_page import (
+    AttentionExplorer,
+    DecodingSteps,
+    attention_explorer,
+    decoding_steps,
+)
 
 __all__ = [
     "COLORS",

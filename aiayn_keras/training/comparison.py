@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import sacrebleu
 from sacrebleu.significance import PairedTest
 
-from aiayn_keras.data.checking.correspondence import different_numbers
+from aiayn_keras.data.checking.suspicious_pairs import different_numbers
 from aiayn_keras.training.translation_scores import (
     check_bleu_tokenizer,
     open_bleu,

@@ -4,6 +4,7 @@ import contextlib
 import logging
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import keras
 import numpy as np
@@ -31,7 +32,6 @@ from aiayn_keras.training.changes import (
 )
 from aiayn_keras.training.checkpoints import newest_update, set_aside_damaged_checkpoints
 from aiayn_keras.training.delivery import Delivery, deliver
-from aiayn_keras.training.domains import compare_with_initial, score_translations
 from aiayn_keras.training.fitting import TrainingRun, fit
 from aiayn_keras.training.recipe import Recipe, load_recipe
 from aiayn_keras.training.resume import (
@@ -58,6 +58,10 @@ from aiayn_keras.training.training_data import (
 from aiayn_keras.training.translation_scores import (
     BleuScore,
     ChrfScore,
+    corpus_bleu,
+    corpus_chrf,
+    engine_of_recipe,
+    translate_as_recipe,
     try_bleu_tokenizer,
     warn_of_missing_spaces,
 )
@@ -77,6 +81,68 @@ _LEARNED_SHARE = 0.99
 """The learned length is one that this share of the training text's sources do not exceed."""
 _SMALL_HIDDEN_DIM = 128
 """Maximum width of a model whose operations are too small to be run in parallel."""
+
+
+class Scores(NamedTuple):
+    """Translations of a text, and their scores.
+
+    Attributes:
+        translations: List of strings.
+        bleu: Their `BleuScore`.
+        chrf: Their `ChrfScore`.
+        engine: Name of the engine that searched.
+    """
+
+    translations: list
+    bleu: BleuScore
+    chrf: ChrfScore
+    engine: str
+
+
+def score_translations(model, pairs, evaluation):
+    """Translates a `ParallelText` as an `EvaluationSection` says; returns its `Scores`."""
+    translations = translate_as_recipe(model, pairs.sources, evaluation)
+    references = list(pairs.targets)
+    return Scores(
+        translations,
+        corpus_bleu(translations, references, evaluation.bleu_tokenizer, evaluation.lowercase),
+        corpus_chrf(translations, references, evaluation.lowercase),
+        engine_of_recipe(model, evaluation),
+    )
+
+
+def compare_with_initial(run, scores):
+    """Compares the result of a fine-tuning with the model that it began with.
+
+    Args:
+        run: The `TrainingRun`, whose translator has the delivered weights.
+        scores: The `Scores` of the test text.
+
+    Returns:
+        Tuple of `DomainFigures`: of the test text, and of that of `corpus.mix` if there is one;
+        empty if the training began with random weights.
+    """
+    if run.initial is None:
+        return ()
+    logger.info("The initial model translates the test text, for comparison.")
+    evaluation, old = run.recipe.evaluation, run.corpus.mix_test
+    texts = [(run.corpus.test, scores)]
+    if old is not None:
+        texts.append((old, score_translations(run.translator, old, evaluation)))
+    figures = []
+    for text, after in texts:
+        before = score_translations(run.initial.model, text, evaluation)
+        figures.append(
+            DomainFigures(
+                text=text.name,
+                sentences=len(text),
+                bleu_before=before.bleu.score,
+                bleu_after=after.bleu.score,
+                chrf_before=before.chrf.score,
+                chrf_after=after.chrf.score,
+            )
+        )
+    return tuple(figures)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras import TransformerBackbone, TransformerSeq2SeqLM, TransformerSeq2SeqLMPreprocessor
-from aiayn_keras.backend import begin_computing, forking
+from aiayn_keras.backend import begin_computing, compilation
 from aiayn_keras.decoding.scoring import next_log_probs
 from tests.number_words import train_tokenizer
 
@@ -84,14 +84,14 @@ def test_a_fork_of_a_process_that_has_used_a_model_is_refused(use, model):
 
 
 def test_a_fork_from_before_any_model_computes_and_so_does_its_parent(monkeypatch):
-    monkeypatch.setattr(forking, "_first_process", None)
+    monkeypatch.setattr(compilation, "_first_process", None)
     assert in_fork(begin_computing) is None
     begin_computing()
     assert "had built" in in_fork(lambda: error_of(lambda _: begin_computing(), None))
 
 
 def test_a_built_model_counts_where_building_starts_threads(monkeypatch):
-    monkeypatch.setattr(forking, "_first_process", None)
+    monkeypatch.setattr(compilation, "_first_process", None)
     TransformerBackbone(9, 1, 1, 4, 4)
     message = in_fork(lambda: error_of(lambda _: begin_computing(), None))
     assert ("had built" in message) is (keras.config.backend() != "torch")

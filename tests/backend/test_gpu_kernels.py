@@ -8,7 +8,7 @@ import pytest
 
 from aiayn_keras import TransformerBackbone, TransformerSeq2SeqLM
 from aiayn_keras.backend import build_optimizer
-from aiayn_keras.common.kit_graphs import read_meta_graph
+from aiayn_keras.common.kit_files import read_meta_graph
 from aiayn_keras.decoding.constraints import TokenAutomaton
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.decoding.translation_search import TranslationSearch

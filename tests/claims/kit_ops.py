@@ -12,10 +12,10 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras.common import kit_graphs
-from aiayn_keras.common.kit_graphs import OPS_FILE, known_ops, read_meta_graph, used_ops
+from aiayn_keras.common import kit_files
+from aiayn_keras.common.kit_files import OPS_FILE, known_ops, read_meta_graph, used_ops
 
-FILE = Path(kit_graphs.__file__).with_name(OPS_FILE)
+FILE = Path(kit_files.__file__).with_name(OPS_FILE)
 PROGRAM = Path(__file__).parents[2] / "saved_models" / "translate.py"
 HEADER = "# Written by tests/claims/kit_ops.py.\n"
 WORDS = ["cat", "dog", "sat", "the", "(S", "(NP", ")S", ")NP", "XX"]

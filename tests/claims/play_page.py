@@ -23,7 +23,7 @@ from pathlib import Path
 import click
 
 from aiayn_keras.serving.local_page import FolderTranslator
-from aiayn_keras.serving.local_page.page_files import VIEWS
+from aiayn_keras.serving.local_page.page import VIEWS
 from book.live import SENTENCE, load_model
 from book.sources import ROOT
 from tests.browser import headless_browser, prefer_scheme, serving, set_width

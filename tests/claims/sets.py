@@ -38,7 +38,7 @@ def random_keys(rng):
 def plan(layout, sources, targets):
     """The pairs of the files of some keys, as pairs of contents."""
     from aiayn_keras.common.found_files import find_files
-    from aiayn_keras.scale.aligned_files import pair_files
+    from aiayn_keras.scale.parts import pair_files
 
     *patterns, source, target = layout
     for form, keys in ((source, sources), (target, targets)):

@@ -5,7 +5,7 @@ from pathlib import Path
 import keras
 import pytest
 
-from aiayn_keras.common.kit_graphs import (
+from aiayn_keras.common.kit_files import (
     UntrustedGraphError,
     check_kit_graph,
     known_ops,

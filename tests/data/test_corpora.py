@@ -8,13 +8,11 @@ import pytest
 from aiayn_keras.data import (
     CorpusError,
     corpora,
-    corpus_files,
     corpus_names,
     load_corpus,
     load_craft,
 )
-from aiayn_keras.data.corpora import CRAFT
-from aiayn_keras.data.corpus_files import RemoteFile
+from aiayn_keras.data.corpora import CRAFT, RemoteFile
 from aiayn_keras.data.parallel_text import letters_of
 
 
@@ -128,7 +126,7 @@ def test_multi30k_is_downloaded_side_by_side(server, tmp_path, monkeypatch):
     monkeypatch.delenv("AIAYN_KERAS_DATA", raising=False)
     monkeypatch.setenv("AIAYN_KERAS_CACHE", str(tmp_path / "aiayn_keras"))
     files = {}
-    for key in corpus_files.MULTI30K:
+    for key in corpora.MULTI30K:
         if key.startswith("raw/"):
             data = f"{key} 1\n{key} 2\n".encode()
             url = server.serve(f"{key}.gz", gzip.compress(data))

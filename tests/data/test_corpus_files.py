@@ -5,19 +5,19 @@ import zipfile
 
 import pytest
 
-from aiayn_keras.data import CorpusError, corpus_files
-from aiayn_keras.data.corpus_files import RemoteFile, fetch
+from aiayn_keras.data import CorpusError, corpora
+from aiayn_keras.data.corpora import RemoteFile, fetch
 
 
 def test_every_file_has_a_home_and_a_checksum():
-    files = [*corpus_files.MULTI30K.values(), corpus_files.TATOEBA]
+    files = [*corpora.MULTI30K.values(), corpora.TATOEBA]
     assert len({file.path for file in files}) == len({file.sha256 for file in files}) == 19
     for file in files:
         assert len(file.sha256) == 64
         assert all(url.startswith("http") for url in file.urls)
     master = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1"
-    assert f"{master}/raw/val.fr.gz" in corpus_files.MULTI30K["raw/validation.fr"].urls
-    tok = corpus_files.MULTI30K["tok/test.en"]
+    assert f"{master}/raw/val.fr.gz" in corpora.MULTI30K["raw/validation.fr"].urls
+    tok = corpora.MULTI30K["tok/test.en"]
     assert f"{master}/tok/test_2016_flickr.lc.norm.tok.en" in tok.urls
     assert tok.path == "multi30k/tok/test_2016_flickr.lc.norm.tok.en"
 

@@ -1,7 +1,7 @@
 import pytest
 
 from aiayn_keras.data import ParallelText, augment
-from aiayn_keras.data.letter_case import LetterCase, has_case
+from aiayn_keras.data.typing_habits import LetterCase, has_case
 
 TURKISH = ["Hasta çocuk İstanbul'da ılık süt içti.", "Geldi."]
 

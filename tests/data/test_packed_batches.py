@@ -3,8 +3,8 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 
-from aiayn_keras.data import PackedBatches, TokenBatches, TokenPairs, packed_batches
-from aiayn_keras.data.packed_batches import first_fit
+from aiayn_keras.data import PackedBatches, TokenBatches, TokenPairs, pair_batches
+from aiayn_keras.data.pair_batches import first_fit
 
 START, END, PAD = 2, 3, 0
 
@@ -168,7 +168,7 @@ lengths = st.lists(st.tuples(st.integers(1, 12), st.integers(1, 12)), min_size=1
 def test_no_row_is_overfull_or_empty(lengths, room, chunk):
     source, target = np.array(lengths).T
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packed_batches, "_CHUNK", chunk)
+        patch.setattr(pair_batches, "_CHUNK", chunk)
         rows = first_fit(source, target, room, room + 1)
     for side, most in ((source, room), (target, room + 1)):
         filled = np.bincount(rows, weights=side)

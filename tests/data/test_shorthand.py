@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from aiayn_keras.data.shorthand import in_shorthand
+from aiayn_keras.data.typing_habits import in_shorthand
 
 
 def variants(text, number=300):

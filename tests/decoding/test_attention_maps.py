@@ -3,8 +3,7 @@ import functools
 import numpy as np
 import pytest
 
-from aiayn_keras.decoding.attention_maps import attention_maps_of_ids
-from aiayn_keras.decoding.scoring import next_log_probs
+from aiayn_keras.decoding.scoring import attention_maps_of_ids, next_log_probs
 from aiayn_keras.layers import encoder_layer
 from tests.helpers import assert_close
 from tests.layers.helpers import to_numpy

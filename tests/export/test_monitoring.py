@@ -9,7 +9,7 @@ import subprocess
 import pytest
 import yaml
 
-from aiayn_keras.export.monitoring import DASHBOARD, RULES, grafana_dashboard, prometheus_rules
+from aiayn_keras.export.kubernetes import DASHBOARD, RULES, grafana_dashboard, prometheus_rules
 
 METRICS = {
     ":tensorflow:cc:saved_model:load_attempt_count",

@@ -31,7 +31,7 @@ def served(version_folder):
 @pytest.fixture(scope="module")
 def expected(model):
     """The translations of a model of as few positions as the export takes wordpieces."""
-    from aiayn_keras.documents.translation import translate_by_sentence
+    from aiayn_keras.documents.long_texts import translate_by_sentence
 
     tokenizer = model.preprocessor.tokenizer
     return translate_by_sentence(

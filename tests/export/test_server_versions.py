@@ -5,7 +5,7 @@ import shutil
 import pytest
 import yaml
 
-from aiayn_keras.common.kit_graphs import check_kit_graph, used_ops
+from aiayn_keras.common.kit_files import check_kit_graph, used_ops
 from aiayn_keras.export import export_saved_model
 from aiayn_keras.export.server_versions import (
     NEWEST,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from aiayn_keras.decoding.constraints import TokenAutomaton
-from aiayn_keras.decoding.constraints.token_automaton import MAX_NUMBER, MAX_TRANSITIONS
+from aiayn_keras.decoding.constraints.constraint import MAX_NUMBER, MAX_TRANSITIONS
 from aiayn_keras.export.serving_kit import (
     check_kit,
     list_version,

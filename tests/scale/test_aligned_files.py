@@ -3,7 +3,7 @@
 import pytest
 
 from aiayn_keras.common.found_files import find_files
-from aiayn_keras.scale.aligned_files import pair_files
+from aiayn_keras.scale.parts import pair_files
 from aiayn_keras_light.text_files import CorpusError
 
 

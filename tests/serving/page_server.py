@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from aiayn_keras.plotting.explorer import explorer_data
+from aiayn_keras.plotting.interactive_page import explorer_data
 from aiayn_keras.serving.local_page import Application, PageFacts, listen, open_server
 from aiayn_keras.serving.local_page.requests import PageHypothesis, PageSentence, PageTranslation
 

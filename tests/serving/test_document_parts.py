@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from aiayn_keras.serving import RestClient
-from aiayn_keras.serving.document_parts import (
+from aiayn_keras.serving.translation_client import (
     MAX_LINE_CHARACTERS,
     MAX_PART_CHARACTERS,
     document_parts,

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aiayn_keras.serving.local_page import page_files
+from aiayn_keras.serving.local_page import page as page_module
 from aiayn_keras.serving.local_page import server as page_server_module
 from aiayn_keras.serving.local_page.requests import MAX_DOCUMENT_BYTES
 from aiayn_keras.serving.local_page.server import MAX_CONNECTIONS, MAX_WAITING
@@ -236,7 +236,7 @@ def test_the_page_loads_only_its_own_files_and_is_framed_by_nobody(page):
 
 
 def test_the_page_s_files_are_served_with_their_types(page):
-    folder = Path(page_files.__file__).parents[1] / "play_page"
+    folder = Path(page_module.__file__).parents[1] / "play_page"
     names = [path.name for path in folder.iterdir() if path.suffix in (".js", ".css")]
     types = {".js": "text/javascript", ".css": "text/css", ".txt": "text/plain"}
     for name in (*names, "shared.css", "explorer.txt", "decoding_steps.txt"):
@@ -245,7 +245,7 @@ def test_the_page_s_files_are_served_with_their_types(page):
         assert answer.headers["Content-Type"] == f"{types[Path(name).suffix]}; charset=utf-8"
         assert page.ask(f"/{name}", method="GET", host="evil.example").status == 403
         assert page.ask(f"/{name}", {}).status == 405
-    for name in ("onnx/worker.js", "service_worker.js", "page_files.py", "%2e%2e/page.py"):
+    for name in ("onnx/worker.js", "service_worker.js", "page.py", "%2e%2e/page.py"):
         assert page.ask(f"/{name}", method="GET").status == 404
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from aiayn_keras.common.kit_graphs import UntrustedGraphError
+from aiayn_keras.common.kit_files import UntrustedGraphError
 from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.decoding.constraints import TokenAutomaton
 from aiayn_keras.serving.local_page import FolderTranslator, KitTranslator, find_version

@@ -4,7 +4,6 @@
 scripts by fontTools.
 """
 
-from aiayn_keras.data.checking.corpus_check import CorpusCheck, check_pairs
-from aiayn_keras.data.checking.findings import KINDS, Finding
+from aiayn_keras.data.checking.corpus_check import KINDS, CorpusCheck, Finding, check_pairs
 
 __all__ = ["KINDS", "CorpusCheck", "Finding", "check_pairs"]

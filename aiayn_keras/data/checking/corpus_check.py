@@ -1,22 +1,137 @@
-"""The check of a parallel text: all faults of all pairs, and the pairs of a cleaned copy."""
+"""The check of a parallel text: all faults of all pairs, and the pairs of a cleaned copy.
+
+Repeats, and sentences of the validation and test text, are found here; all else that may be wrong
+with a pair is in `suspicious_pairs`.
+"""
 
 import collections
 import itertools
+import unicodedata
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from aiayn_keras.data.checking.characters import character_faults
-from aiayn_keras.data.checking.correspondence import (
+from aiayn_keras.data.checking.suspicious_pairs import (
+    SideProfile,
     UsualLengths,
+    character_faults,
     different_numbers,
     different_placeables,
     is_copy,
+    wrong_language,
 )
-from aiayn_keras.data.checking.findings import KINDS, Finding
-from aiayn_keras.data.checking.languages import SideProfile, wrong_language
-from aiayn_keras.data.checking.repeats import HeldOut, Repeats, essence_of
 
+KINDS = {
+    "unreadable": "lines that cannot be read: no tab, not UTF-8, too long",
+    "empty": "pairs with an empty side",
+    "duplicate": "pairs that occur before",
+    "near_duplicate": "pairs that occur before, apart from case, spaces and punctuation",
+    "copy": "targets that repeat their sources untranslated",
+    "language": "sides in a wrong language, or swapped",
+    "script": "sides in a wrong script, or with letters of two scripts in a word",
+    "ratio": "pairs with one side unusually long for the other",
+    "numbers": "pairs whose sides have different numbers",
+    "placeables": "pairs whose sides have different URLs, e-mail addresses, {name} and the like",
+    "markup": "tags and other markup",
+    "mojibake": "characters decoded from a wrong encoding",
+    "entities": "HTML entities",
+    "invisible": "byte-order marks, zero-width and other invisible characters",
+    "leak": "pairs with a sentence of the validation or test text",
+}
+"""Description of each kind of fault, in the order of a report."""
 _MAX_LENGTHS = 50_000
 """Number of pairs from which the usual lengths are found."""
+
+
+class Finding(NamedTuple):
+    """A fault in a pair.
+
+    Attributes:
+        line: Number of the pair's line, from 1.
+        kind: A key of `KINDS`.
+        reason: What is wrong.
+        is_mended: Whether a cleaned copy has the pair without its fault; otherwise it is left out.
+    """
+
+    line: int
+    kind: str
+    reason: str
+    is_mended: bool = False
+
+
+class _Essentials(dict):
+    """Table for `str.translate` that keeps letters, digits and marks, such as Indic vowels."""
+
+    def __missing__(self, code):
+        self[code] = code if unicodedata.category(chr(code))[0] in "LNM" else None
+        return self[code]
+
+
+_ESSENTIALS = _Essentials()
+
+
+def essence_of(text):
+    """Reduces a text to its letters, with their marks, and digits, in lower case.
+
+    A text without any is returned as it is, except for spaces at its ends.
+
+    Example:
+        >>> essence_of("¡Cállate, Tom!")
+        'cállatetom'
+    """
+    return text.casefold().translate(_ESSENTIALS) or text.strip()
+
+
+class Repeats:
+    """Finds pairs that occurred before.
+
+    Memory grows with the number of pairs: 16 bytes for the hashes, and a dictionary's share.
+    """
+
+    def __init__(self):
+        self._seen, self._essences = {}, {}
+
+    def find(self, line, source, target, essences):
+        """Takes the next pair.
+
+        Args:
+            line: Number of its line.
+            source: The source.
+            target: The target.
+            essences: Tuple of `essence_of` both.
+
+        Returns:
+            Tuple of a kind of `KINDS` and the reason, or `None`.
+        """
+        first = self._seen.setdefault(hash((source.strip(), target.strip())), line)
+        nearest = self._essences.setdefault(hash(essences), line)
+        if first != line:
+            return "duplicate", f"the same as line {first:,}"
+        if nearest != line:
+            return "near_duplicate", f"nearly the same as line {nearest:,}"
+        return None
+
+
+class HeldOut:
+    """The sentences of the validation and test text.
+
+    Args:
+        texts: Dictionary from the name of a text, such as `"test"`, to its `ReadPairs`.
+    """
+
+    def __init__(self, texts):
+        self._places = {}, {}
+        for name, read in texts.items():
+            for line, pair in zip(read.lines, read.text, strict=True):
+                for places, side in zip(self._places, pair, strict=True):
+                    places.setdefault(essence_of(side), (name, line))
+
+    def find(self, essences):
+        """Returns where either side of a pair, given by `essence_of` both, is held out, or None."""
+        for side, places, essence in zip(("source", "target"), self._places, essences, strict=True):
+            if essence in places:
+                name, line = places[essence]
+                return f"its {side} is in the {name} text, line {line:,}"
+        return None
 
 
 @dataclass(frozen=True)

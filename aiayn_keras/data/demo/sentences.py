@@ -3,15 +3,17 @@
 import random
 
 from aiayn_keras.data.demo import lexicon
-from aiayn_keras.data.demo.grammar import Clause, NounPhrase, prepositional_phrase
-from aiayn_keras.data.demo.lexicon import ADJECTIVES_OF, NOUNS
-from aiayn_keras.data.demo.numbers import (
+from aiayn_keras.data.demo.grammar import (
     MAX_NUMBER,
+    Clause,
+    NounPhrase,
     english_number,
     english_time,
     german_number,
     german_time,
+    prepositional_phrase,
 )
+from aiayn_keras.data.demo.lexicon import ADJECTIVES_OF, NOUNS
 from aiayn_keras.data.parallel_text import SPLITS, ParallelText, split_of
 
 # Share of all sentences held out for validation, and the same share for test.

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from aiayn_keras.decoding.constraints.balanced_brackets import BalancedBrackets
-from aiayn_keras.decoding.constraints.constraint import Constraint, Rules
-from aiayn_keras.decoding.constraints.token_automaton import TokenAutomaton
+from aiayn_keras.decoding.constraints.constraint import Constraint, Rules, TokenAutomaton
 
 CONSTRAINTS = {"brackets": BalancedBrackets, "automaton": TokenAutomaton}
 """The constraints that can be written down: their class by the name that is their `kind`."""

@@ -2,8 +2,7 @@
 
 from aiayn_keras.serving.local_page.folder_translator import FolderTranslator
 from aiayn_keras.serving.local_page.kit_translator import KitTranslator, find_version
-from aiayn_keras.serving.local_page.page import Application
-from aiayn_keras.serving.local_page.page_files import PageFacts
+from aiayn_keras.serving.local_page.page import Application, PageFacts
 from aiayn_keras.serving.local_page.server import listen, open_server
 
 __all__ = [

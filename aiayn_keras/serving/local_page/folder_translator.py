@@ -6,9 +6,8 @@ import dataclasses
 
 import numpy as np
 
-from aiayn_keras.decoding.attention_maps import attention_maps_of_ids
 from aiayn_keras.decoding.engines import AUTO
-from aiayn_keras.decoding.scoring import next_log_probs
+from aiayn_keras.decoding.scoring import attention_maps_of_ids, next_log_probs
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.plotting.figures import visible
 from aiayn_keras.serving.local_page.requests import (
@@ -140,13 +139,13 @@ class FolderTranslator:
             ids: List of the translation's token ids, if they are known.
 
         Returns:
-            Data of the attention explorer, see `aiayn_keras.plotting.explorer`.
+            Data of the attention explorer, see `aiayn_keras.plotting.interactive_page`.
 
         Raises:
             ValueError: If the sentence or its translation is too long for the model, or an id is
                 not in its vocabulary.
         """
-        from aiayn_keras.plotting.explorer import explorer_data
+        from aiayn_keras.plotting.interactive_page import explorer_data
 
         title = f"{source} → {target}"
         if ids is None:
@@ -168,13 +167,13 @@ class FolderTranslator:
             length_penalty: As in `translate`.
 
         Returns:
-            Data of the page of search steps, see `aiayn_keras.plotting.decoding_steps`; `chosen`
+            Data of the page of search steps, see `aiayn_keras.plotting.interactive_page`; `chosen`
             says with which beams and exponent it opens.
 
         Raises:
             ValueError: As `translate`, and if the sentence is too long for the model.
         """
-        from aiayn_keras.plotting.decoding_steps import steps_data
+        from aiayn_keras.plotting.interactive_page import steps_data
 
         options = dataclasses.asdict(self._with(num_beams, length_penalty))
         del options["num_return_sequences"]

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 import pydantic
 
-from aiayn_keras.common.kit_graphs import check_kit_graph
+from aiayn_keras.common.kit_files import check_kit_graph
 from aiayn_keras.documents.splitting import join_strings
 from aiayn_keras.serving.answers import check_outputs
 from aiayn_keras.serving.local_page.folder_translator import BATCH_SIZE
@@ -158,7 +158,7 @@ class KitTranslator:
         Raises:
             ValueError: If the translation is not the best one, or the sentence has no words.
         """
-        from aiayn_keras.plotting.explorer import explorer_data
+        from aiayn_keras.plotting.interactive_page import explorer_data
 
         aligned = self._align(source)
         if aligned["translation"] != target:

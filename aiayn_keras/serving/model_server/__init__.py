@@ -6,8 +6,7 @@ from aiayn_keras.serving.model_server.configuration import (
 )
 from aiayn_keras.serving.model_server.refusals import RefusedError
 from aiayn_keras.serving.model_server.rest_server import reserve_port
-from aiayn_keras.serving.model_server.served_kit import POLL_SECONDS, ServedKit
-from aiayn_keras.serving.model_server.served_version import ServedVersion
+from aiayn_keras.serving.model_server.served_kit import POLL_SECONDS, ServedKit, ServedVersion
 from aiayn_keras.serving.model_server.server import ModelServer
 
 __all__ = [

@@ -1,14 +1,15 @@
 import pytest
 
 from aiayn_keras.data.checking import KINDS, check_pairs
-from aiayn_keras.data.checking.characters import character_faults
-from aiayn_keras.data.checking.correspondence import (
+from aiayn_keras.data.checking.corpus_check import essence_of
+from aiayn_keras.data.checking.suspicious_pairs import (
+    SideProfile,
     UsualLengths,
+    character_faults,
     different_numbers,
     different_placeables,
+    wrong_language,
 )
-from aiayn_keras.data.checking.languages import SideProfile, wrong_language
-from aiayn_keras.data.checking.repeats import essence_of
 from aiayn_keras.data.parallel_text import ParallelText, ReadPairs, read_pairs_and_bad_lines
 
 ENGLISH = (

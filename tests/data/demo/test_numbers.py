@@ -1,6 +1,6 @@
 import pytest
 
-from aiayn_keras.data.demo.numbers import (
+from aiayn_keras.data.demo.grammar import (
     english_number,
     english_time,
     german_number,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from aiayn_keras.decoding.constraints import TokenAutomaton
-from aiayn_keras.decoding.constraints.token_automaton import AutomatonRules
+from aiayn_keras.decoding.constraints.constraint import AutomatonRules
 from tests.decoding.random_model import (
     END,
     PAD,

@@ -15,7 +15,7 @@ import pytest
 import urllib3
 
 from aiayn_keras.serving.model_server import BatchingParameters, reserve_port
-from aiayn_keras.serving.model_server.rest_json import answer_of, inputs_of
+from aiayn_keras.serving.model_server.rest import answer_of, inputs_of
 from aiayn_keras.serving.model_server.rest_server import max_connections
 from tests.export.test_monitoring import METRICS
 from tests.serving.echo_version import EchoVersion

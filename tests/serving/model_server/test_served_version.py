@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("tensorflow_serving")
 
 from aiayn_keras.common.kit_files import WARMUP_FILE
-from aiayn_keras.serving.model_server.served_version import ServedVersion
+from aiayn_keras.serving.model_server.served_kit import ServedVersion
 
 
 class NotingVersion(ServedVersion):
