@@ -21,7 +21,7 @@ _FIGURES = {
 }
 
 
-def show_training(folder):
+def _show_training(folder):
     """Prints the state of the training in a folder.
 
     Args:
@@ -106,7 +106,7 @@ def info(preset, list_all, vocabulary_size):
         backbone = _without_weights(preset, vocabulary_size)
         click.echo(TRANSFORMER_PRESETS[preset]["description"])
     elif is_usable_unfinished(Path(preset)):
-        show_training(Path(preset))
+        _show_training(Path(preset))
         return
     elif Path(preset).exists():
         require_model_folder(Path(preset))
@@ -125,7 +125,7 @@ def info(preset, list_all, vocabulary_size):
     for name, value in lines.items():
         click.echo(f"  {name:<22}{value}")
     if preset not in TRANSFORMER_PRESETS and (Path(preset) / "checkpoints").is_dir():
-        show_training(Path(preset))
+        _show_training(Path(preset))
 
 
 def _origin(folder):

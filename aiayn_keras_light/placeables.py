@@ -13,13 +13,15 @@ from aiayn_keras_light.acronyms import translate_acronyms
 from aiayn_keras_light.alternatives import translate_alternatives
 from aiayn_keras_light.asides import with_asides, without_asides
 from aiayn_keras_light.checks import check_texts
+from aiayn_keras_light.ellipses import translate_ellipses
 from aiayn_keras_light.inner_emoji import with_emoji, without_emoji
 from aiayn_keras_light.lost_numbers import lost_numbers, words_of_numbers
 from aiayn_keras_light.missing_spaces import with_spaces
 from aiayn_keras_light.placeable_patterns import ENTITY, LEAD, emoji, placeable_in_line
-from aiayn_keras_light.scripts import UNSPACED_LETTER, is_spaced_letter, spaced_from_latin
+from aiayn_keras_light.scripts import is_spaced_letter, spaced_from_latin
 from aiayn_keras_light.text_batches import naming_rows
-from aiayn_keras_light.translating import Hypothesis, as_translation
+from aiayn_keras_light.text_parts import begin_alike, joined
+from aiayn_keras_light.translating import as_translation
 
 PLACEABLES = ("translate", "keep")
 """Treatments: the model translates them like other words, or they stay as they are."""
@@ -159,8 +161,11 @@ def _translate_alternatives(texts, translate, progress, pattern):
     def translate_words(texts, progress):
         return translate_acronyms(texts, translate, LETTERS, progress)
 
-    def translate_each(texts, progress):
+    def translate_parts(texts, progress):
         return _translate_around(texts, translate_words, progress, pattern)
+
+    def translate_each(texts, progress):
+        return translate_ellipses(texts, translate_parts, progress)
 
     return translate_alternatives(texts, translate_each, placeable_in_line(), progress)
 
@@ -221,7 +226,7 @@ def _translate_sentences(texts, translate, progress, pattern):
             translated = translate([part for parts in cut for part in parts[1::2]], None)
         remaining = iter(translated)
         for row, parts in zip(failed, cut, strict=True):
-            found[row] = _joined(parts, [next(remaining) for _ in parts[1::2]])
+            found[row] = joined(parts, [next(remaining) for _ in parts[1::2]])
     return [
         each if each is None else _between(first, _with_signs_of_numbers(text, each), last)
         for (first, text, last), each in zip(framed, found, strict=True)
@@ -418,40 +423,6 @@ def _cut(text, pattern):
         parts[-1] += text[start:end]
         done = end
     return parts
-
-
-def begin_alike(source, text):
-    """A translated part of a sentence, with a lower-case first letter if the source has one."""
-    if source[:1].islower() and text[:1].isupper() and not text[1:2].isupper():
-        return text[0].lower() + text[1:]
-    return text
-
-
-def _joined(parts, translations):
-    """The `Translation` of a text in parts: one hypothesis, with the best of each part."""
-    whole = parts[0]
-    for words, kept, each in zip(parts[1::2], parts[2::2], translations, strict=True):
-        text = begin_alike(words, each.text)
-        # Beside Chinese words there was nothing; other words need a space.
-        before = UNSPACED_LETTER.match(words[0]) and _need_space(whole, text)
-        after = UNSPACED_LETTER.match(words[-1]) and _need_space(text, kept)
-        whole += f"{' ' * bool(before)}{text}{' ' * bool(after)}{kept}"
-    return as_translation(
-        [
-            Hypothesis(
-                whole,
-                sum(each.score for each in translations),
-                sum(each.normalized_score for each in translations),
-                tuple(token for each in translations for token in each.tokens),
-            )
-        ]
-    )
-
-
-def _need_space(left, right):
-    """True if a string ends, and the next begins, with a letter or digit of a spaced script."""
-    sides = left[-1:], right[:1]
-    return all(each.isalnum() and not UNSPACED_LETTER.match(each) for each in sides)
 
 
 def _mask(text, pattern, numbers=frozenset(), clocks=CLOCK_TIMES):

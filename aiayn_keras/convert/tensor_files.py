@@ -23,7 +23,7 @@ _ZIP, _PICKLE = b"PK\3\4", b"\x80\2"
 _LEGACY_START = pickle.dumps(0x1950A86A20F9469CFC6C, 2)
 """First bytes of files that `torch.save` wrote before PyTorch 1.6: a magic number."""
 
-TORCH = "torch>=2.10"
+_TORCH = "torch>=2.10"
 """Reads the older format; earlier versions have known holes."""
 
 SHARD_INDEX = "model.safetensors.index.json"
@@ -205,7 +205,7 @@ def _read_torch(function, path, start, **arguments):
     is_pickle = start.startswith(_PICKLE)
     if is_pickle and start != _LEGACY_START:
         raise ValueError(f"{path} cannot be read: it is a pickle, but not from `torch.save`.")
-    library = TORCH if is_pickle else None
+    library = _TORCH if is_pickle else None
     return read_in_child(READERS, function, path, library=library, **arguments)
 
 

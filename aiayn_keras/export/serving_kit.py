@@ -28,7 +28,7 @@ from aiayn_keras_light.files import check_places, locked_folder, publish, writin
 MARK = "monitoring.config"
 """A file that every kit has, even if its versions and labels were taken away."""
 MAX_VERSION = 2**62
-MAX_RETRIES, MIN_RETRY_SECONDS = 2, 30
+MAX_RETRIES, _MIN_RETRY_SECONDS = 2, 30
 """Further attempts of a server to load a version, and the time between two of them."""
 _NAMES = (
     "batching.config",
@@ -386,7 +386,7 @@ def server_flags(base_path, batched, load_seconds=0.0):
     Returns:
         List of strings.
     """
-    retry_seconds = max(MIN_RETRY_SECONDS, math.ceil(3 * load_seconds / MAX_RETRIES))
+    retry_seconds = max(_MIN_RETRY_SECONDS, math.ceil(3 * load_seconds / MAX_RETRIES))
     flags = [
         f"--model_config_file={base_path}/models.config",
         "--model_config_file_poll_wait_seconds=60",

@@ -168,7 +168,7 @@ def read_style():
     return (resources.files("aiayn_keras.plotting") / "pages" / "shared.css").read_text("utf-8")
 
 
-def offline_page(name, data):
+def _offline_page(name, data):
     """Returns the HTML text of a page; its policy allows only our script, and no network access.
 
     Args:
@@ -234,7 +234,7 @@ def attention_explorer(maps, title=None):
     longest = max(map(len, data["words"].values()))
     layers = max(kind["shape"][0] for kind in data["kinds"])
     return AttentionExplorer(
-        page=offline_page("explorer", data),
+        page=_offline_page("explorer", data),
         height=min(
             _OTHER_PIXELS + _LAYER_PIXELS * layers + _ROW_PIXELS * longest, _MAX_FRAME_PIXELS
         ),
@@ -329,7 +329,7 @@ def decoding_steps(record, title=None):
         TypeError: If an attribute is missing from `record`.
         ValueError: If `record` contains no searches, or scores that are not finite.
     """
-    return DecodingSteps(offline_page("decoding_steps", steps_data(record, title)), _HEIGHT)
+    return DecodingSteps(_offline_page("decoding_steps", steps_data(record, title)), _HEIGHT)
 
 
 def steps_data(record, title=None):

@@ -40,7 +40,7 @@ _TRY_AGAIN = (429, 502, UNAVAILABLE)
 """Too many requests; a proxy that cannot reach the server; a server that cannot answer now."""
 
 
-class Deadline:
+class _Deadline:
     """The time limit for one request and its answer, in force as a context manager.
 
     Args:
@@ -89,8 +89,8 @@ class Deadline:
                 socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
 
 
-def pool_manager(max_connections):
-    """Makes a `urllib3.PoolManager` whose requests must be sent within a `Deadline`."""
+def _pool_manager(max_connections):
+    """Makes a `urllib3.PoolManager` whose requests must be sent within a `_Deadline`."""
     manager = urllib3.PoolManager(maxsize=max_connections, retries=False)
     manager.pool_classes_by_scheme = {"http": _HTTPPool, "https": _HTTPSPool}
     return manager
@@ -178,7 +178,7 @@ class RestClient(TranslationClient):
         """
         process, pool = self._process_and_pool
         if process != os.getpid():
-            pool = pool_manager(MAX_CONNECTIONS)
+            pool = _pool_manager(MAX_CONNECTIONS)
             self._process_and_pool = os.getpid(), pool
         return pool
 
@@ -232,7 +232,7 @@ class RestClient(TranslationClient):
 
     def _exchange(self, method, url, body, seconds):
         """Returns the status, the encoding and the body of the answer."""
-        with Deadline(seconds) as deadline:
+        with _Deadline(seconds) as deadline:
             try:
                 response = self._pool().request(
                     method,

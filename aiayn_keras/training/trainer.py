@@ -111,7 +111,7 @@ def score_translations(model, pairs, evaluation):
     )
 
 
-def compare_with_initial(run, scores):
+def _compare_with_initial(run, scores):
     """Compares the result of a fine-tuning with the model that it began with.
 
     Args:
@@ -226,7 +226,7 @@ def _train(recipe, folder, devices):
         scores.chrf,
         tuple(samples),
         delivery,
-        compare_with_initial(run, scores),
+        _compare_with_initial(run, scores),
         scores.engine,
     )
     if devices.is_first:

@@ -24,7 +24,7 @@ from aiayn_keras.training.run_folder import (
     read_history,
 )
 
-BEST, LAST = "best", "last"
+_BEST, _LAST = "best", "last"
 """Names of checkpoints, besides numbers of updates."""
 _TRIES = 5
 """Number of times that a checkpoint is looked for while a training deletes those it has found."""
@@ -60,7 +60,7 @@ class LoadedCheckpoint:
     description: str
 
 
-def load_from_checkpoint(run, checkpoint=BEST):
+def load_from_checkpoint(run, checkpoint=_BEST):
     """Makes the model of a checkpoint of a training, finished or not.
 
     Where the optimizer keeps a moving average of the weights, the model has that.
@@ -100,7 +100,7 @@ def _load(model, run, checkpoint):
     raise FileNotFoundError(f"{found.path} and others were deleted while they were being read.")
 
 
-def find_checkpoint(run, checkpoint=BEST):
+def find_checkpoint(run, checkpoint=_BEST):
     """Finds a checkpoint of a training without reading it.
 
     Args:
@@ -145,9 +145,9 @@ def _find(folder, recipe, checkpoint):
             f"{min(recipe.training.checkpoint_every, recipe.training.updates):,} updates."
         )
     last, monitor = max(existing), recipe.training.monitor
-    if checkpoint == LAST:
+    if checkpoint == _LAST:
         return last, "its newest checkpoint"
-    if checkpoint == BEST:
+    if checkpoint == _BEST:
         history = comparable(
             read_history(folder.history, last), read_changes(folder.changes), monitor
         )

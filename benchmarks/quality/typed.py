@@ -270,6 +270,14 @@ def measure(model, pairs, words, seed, placeables="translate"):
     )
     share = chrf(translate(joined), wanted) / chrf(alone, wanted)
     yield Figure("two sentences", share, "of chrF2 of each alone")
+    told = [text[:-1] for text in sources if text.endswith(".")]
+    kept = [text.endswith("...") for text in translate([f"{text}..." for text in told])]
+    yield Figure("an ellipsis at the end", np.mean(kept), "kept")
+    found = translate([f"{text}... {text}." for text in told])
+    yield Figure("an ellipsis inside", np.mean(["... " in text for text in found]), "kept")
+    again = [f"{text} {text}" for text in translate([f"{text}." for text in told])]
+    share = chrf([text.replace("... ", ". ") for text in found], again)
+    yield Figure("an ellipsis inside", share / 100, "chrF2 against the sentences alone")
     yield from _copied(translate, sources, clean, seed)
     yield _alternatives(translate, sources)
     yield from _numbers(translate, seed)

@@ -456,7 +456,11 @@ def test_leaders_and_headings_stay():
         "```python",
         "TL;DR TEA",
     ]
-    assert double.calls == [["", "", "tea.... and cake", "", "tl;dr tea"], ["tea", "tea time"]]
+    assert double.calls == [
+        ["", "", "", "", "tl;dr tea"],
+        ["tea time"],
+        ["tea", "tea.", "and cake"],
+    ]
 
 
 def test_placeables_side_by_side_are_one_with_the_digits_around():

@@ -111,7 +111,7 @@ class Repeats:
         return None
 
 
-class HeldOut:
+class _HeldOut:
     """The sentences of the validation and test text.
 
     Args:
@@ -195,7 +195,7 @@ def check_pairs(read, held_out=None, languages=(None, None), ignored=(), progres
         )
     text = read.text
     sides = tuple(map(SideProfile, (text.sources, text.targets), languages))
-    checks = _PairChecks(text, sides, HeldOut(held_out or {}), frozenset(ignored))
+    checks = _PairChecks(text, sides, _HeldOut(held_out or {}), frozenset(ignored))
     findings = [
         Finding(each.line, "unreadable", f"{each.reason} ({each.file})")
         for each in read.bad

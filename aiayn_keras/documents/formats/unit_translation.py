@@ -24,10 +24,10 @@ from aiayn_keras_light.lost_numbers import lost_numbers, words_of_numbers
 from aiayn_keras_light.placeables import (
     CLOCK_TIMES,
     LETTERS,
-    begin_alike,
     without_signs,
 )
 from aiayn_keras_light.text_files import without_breaks
+from aiayn_keras_light.text_parts import begin_alike
 
 _FIRST_NUMBER = 7001
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from aiayn_keras.common.kit_files import parse_config, read_served_model
 
 MAX_VERSION = 2**63 - 1
-MODELS_CONFIG, BATCHING_CONFIG = "models.config", "batching.config"
+_MODELS_CONFIG, _BATCHING_CONFIG = "models.config", "batching.config"
 
 # Names and numbers of the fields of TensorFlow Serving's `BatchingParameters` that are read here.
 _BATCHING_NUMBERS = {
@@ -82,7 +82,7 @@ def read_models_config(kit):
         OSError: If there is none.
         ValueError: If it is not the configuration of one model.
     """
-    model, _ = read_served_model(Path(kit) / MODELS_CONFIG)
+    model, _ = read_served_model(Path(kit) / _MODELS_CONFIG)
     policy = model.model_version_policy
     is_specific = policy.HasField("specific")
     return ModelConfig(
@@ -123,7 +123,7 @@ def read_batching_config(kit):
     Raises:
         ValueError: If the file has other content, or a number that is not positive.
     """
-    path = Path(kit) / BATCHING_CONFIG
+    path = Path(kit) / _BATCHING_CONFIG
     if not path.exists():
         return None
     message = _batching_message()()

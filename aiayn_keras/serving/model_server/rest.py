@@ -79,7 +79,7 @@ def encoded(text):
     return text.encode("utf-8", "surrogateescape")
 
 
-def signature_of(request):
+def _signature_of(request):
     """The name of the signature in a request.
 
     Raises:
@@ -356,7 +356,7 @@ class RestApplication:
     def _predict(self, spec, body):
         try:
             request = read_request(body)
-            signature = signature_of(request)
+            signature = _signature_of(request)
             _, version = self._server.kit.find(*spec)
             specs = version.input_types(signature)
             if specs is None:
