@@ -15,7 +15,7 @@ from aiayn_keras_light.translating import as_translation
 _WORD = re.compile(
     r"(?<![\w.&/@#\-])(?:(?:[^\W\d_]{1,2}\.){2,}|[^\W_]+(?:-[^\W_]+)*)(?![\w&/@#\-]|\.\w)"
 )
-_MIN_GAIN = 0.3
+MIN_GAIN = 0.3
 """How much more probable the second translation must be, in nats of normalized score."""
 _MIN_SCORE_OF_KNOWN = -1.25
 """Normalized score from which on the translation of a word alone shows that it is known."""
@@ -40,9 +40,9 @@ def translate_acronyms(texts, translate, letters, progress=None):
     lost = {
         row: words
         for row, (text, each) in enumerate(zip(texts, found, strict=True))
-        if each and (words := _lost_words(text, each.text))
+        if each and (words := lost_acronyms(text, each.text))
     }
-    known = _known_words({word for words in lost.values() for word in words}, translate)
+    known = known_words({word for words in lost.values() for word in words}, translate)
     again = {}
     for row, words in lost.items():
         masked, stand_ins = _masked(texts[row], words, known, letters)
@@ -55,13 +55,16 @@ def translate_acronyms(texts, translate, letters, progress=None):
     others = translate([masked for masked, _ in again.values()], None) if again else []
     for (row, (_, stand_ins)), other in zip(again.items(), others, strict=True):
         other = other and _restored(other, stand_ins)
-        if other and other.normalized_score > found[row].normalized_score + _MIN_GAIN:
+        if other and other.normalized_score > found[row].normalized_score + MIN_GAIN:
             found[row] = other
     return found
 
 
-def _lost_words(text, translation):
-    """Capital words of a text that are not in its translation, if most of its words are not."""
+def lost_acronyms(text, translation):
+    """Tuple of the capital words of a text that its translation lacks.
+
+    It is empty if more than half of the words of the text are in capitals.
+    """
     words = [match[0] for match in _WORD.finditer(text)]
     capitals = [word for word in words if _is_capital(word)]
     if not capitals or len(capitals) > _MAX_WORDS or 1 < len(words) < 2 * len(capitals):
@@ -82,8 +85,17 @@ def _singular(word):
     return word.removesuffix("s") if word[:-1].isupper() else word
 
 
-def _known_words(words, translate):
-    """The words that the model can translate if they are in small letters.
+def acronyms_in(text, words):
+    """Matches of some acronyms in a text."""
+    return [match for match in _WORD.finditer(text) if match[0] in words]
+
+
+def known_words(words, translate):
+    """Finds the words that the model can translate if they are in small letters.
+
+    Args:
+        words: Set of words in capitals.
+        translate: As in `translate_placeables`.
 
     Returns:
         Dictionary from a word to how the model reads it: in small letters or, if it is the same in

@@ -50,6 +50,12 @@ def translate_ellipses(texts, translate, progress=None):
     return found
 
 
+def with_last_ellipsis(source, translation):
+    """Puts the ellipsis at the end of a sentence, if it has one, at that of its translation."""
+    last = _LAST.search(source)
+    return _ending(translation, last["mark"]) if last else translation
+
+
 class _Part(NamedTuple):
     """A part of a text.
 
@@ -99,7 +105,7 @@ def _joined(first, parts, translations):
     if not all(translations):
         return None
     translations = [
-        _ending(each, part.ellipsis) if part.ellipsis else each
+        _with_ellipsis(each, part.ellipsis) if part.ellipsis else each
         for part, each in zip(parts, translations, strict=True)
     ]
     if not first and not parts[0].space:
@@ -109,11 +115,15 @@ def _joined(first, parts, translations):
     )
 
 
-def _ending(translation, ellipsis):
-    """A `Translation` with an ellipsis in the place of the full stop at its end."""
+def _with_ellipsis(translation, ellipsis):
     return as_translation(
         [
-            dataclasses.replace(each, text=_FULL_STOP.sub(rf"{ellipsis}\1", each.text, count=1))
+            dataclasses.replace(each, text=_ending(each.text, ellipsis))
             for each in translation.hypotheses
         ]
     )
+
+
+def _ending(text, ellipsis):
+    """A text with an ellipsis in the place of the full stop at its end."""
+    return _FULL_STOP.sub(rf"{ellipsis}\1", text, count=1)

@@ -9,7 +9,7 @@ The first stand-in is a foreign letter, which the models of this package copy; a
 better sentences than around a number. If it does not come back exactly once, a number is tried. If
 that fails, too, or the words between tags are not side by side, the sentence is cut at its marks
 and the texts between them are translated alone. So marks are never lost or altered. If a sentence
-with tags loses a number, it is translated once more with the number kept as a word.
+with tags loses a number or an acronym, it is translated once more with this kept as a word.
 """
 
 import bisect
@@ -20,6 +20,8 @@ from dataclasses import dataclass, replace
 from aiayn_keras.documents.formats.tag_placement import Tag, place_tags
 from aiayn_keras.documents.formats.units import Kind, Mark, joined
 from aiayn_keras.documents.splitting import join_strings
+from aiayn_keras_light.acronyms import MIN_GAIN, acronyms_in, known_words, lost_acronyms
+from aiayn_keras_light.ellipses import with_last_ellipsis
 from aiayn_keras_light.lost_numbers import lost_numbers, words_of_numbers
 from aiayn_keras_light.placeables import (
     CLOCK_TIMES,
@@ -57,12 +59,13 @@ class _Sentence:
     def words(self):
         return [each for each in self.marks if each.mark.kind == Kind.WORD]
 
-    def with_kept(self, numbers):
-        """The sentence with numbers as kept words, except those that a mark divides."""
+    def with_kept(self, numbers, acronyms):
+        """The sentence with numbers and acronyms as kept words, if no mark divides them."""
         marks = list(self.marks)
-        for match in words_of_numbers(self.text, numbers):
+        kept = [*words_of_numbers(self.text, numbers), *acronyms_in(self.text, acronyms)]
+        for match in kept:
             start, end = match.span()
-            if all(each.end <= start or each.start >= end for each in self.marks):
+            if all(each.end <= start or each.start >= end for each in marks):
                 marks.append(_Placed(start, end, Mark(self.encode(match[0]), Kind.WORD)))
         marks.sort(key=lambda each: (each.start, each.end))
         return replace(self, marks=tuple(marks))
@@ -109,7 +112,7 @@ def translate_units(units, split, translate):
         rows.append(_as_row(text, marks, separators, found, unit.encode))
     sentences = [each for row in rows for each in row if isinstance(each, _Sentence)]
     results, lost = _translate_whole([each.with_letters() for each in sentences], translate)
-    for n, result in _with_numbers(sentences, lost, translate):
+    for n, result in _with_lost_words(sentences, lost, translate):
         results[n] = result or results[n]
     _fill(
         results,
@@ -131,12 +134,27 @@ def translate_units(units, split, translate):
     ]
 
 
+@dataclass(frozen=True)
+class _Lost:
+    """What the translation of a sentence with tags lacks.
+
+    Attributes:
+        score: The translation's normalized score.
+        numbers: Set of numbers.
+        acronyms: Tuple of acronyms.
+    """
+
+    score: float
+    numbers: frozenset
+    acronyms: tuple
+
+
 def _translate_whole(sentences, translate):
     """Translates sentences with their marks.
 
     Returns:
         List of translations, None if no places were found for the marks; and a dictionary from
-        the rows of sentences with tags to the numbers that their translations lack, if any.
+        the rows of sentences with tags to a `_Lost`.
     """
     translations = [None] * len(sentences)
     for has_tags in (True, False):
@@ -145,27 +163,37 @@ def _translate_whole(sentences, translate):
             [n for n, each in enumerate(sentences) if bool(each.tags) == has_tags],
             lambda rows, has_tags=has_tags: translate([sentences[n].text for n in rows], has_tags),
         )
-    pairs = list(zip(sentences, translations, strict=True))
-    lost = {
-        row: numbers
-        for row, (sentence, translation) in enumerate(pairs)
-        if sentence.tags and (numbers := lost_numbers(sentence.text, translation.text))
-    }
-    return [_insert_marks(*pair) for pair in pairs], lost
+    lost = {}
+    for row, (sentence, found) in enumerate(zip(sentences, translations, strict=True)):
+        if sentence.tags:
+            numbers = lost_numbers(sentence.text, found.text)
+            acronyms = lost_acronyms(sentence.text, found.text)
+            lost[row] = _Lost(found.normalized_score, numbers, acronyms)
+            text = with_last_ellipsis(sentence.text, found.text)
+            translations[row] = replace(found, text=text)
+    return list(map(_insert_marks, sentences, translations)), lost
 
 
-def _with_numbers(sentences, lost, translate):
-    """Translates sentences with tags once more, with letters for the numbers that were lost.
+def _with_lost_words(sentences, lost, translate):
+    """Translates sentences with tags once more, with letters for what was lost.
 
     `translate` itself does so with the others.
 
     Yields:
-        The number of each such sentence, and its translation, None if that fails as well.
+        The number of each such sentence, and its translation, None if it is no better.
     """
-    kept = [sentences[row].with_kept(numbers).with_letters() for row, numbers in lost.items()]
-    results, still_lost = _translate_whole(kept, translate)
-    for place, row in enumerate(lost):
-        yield row, None if place in still_lost else results[place]
+    acronyms = {word for each in lost.values() for word in each.acronyms}
+    known = known_words(acronyms, lambda texts, _: translate(texts, False))
+    kept = {}
+    for row, each in lost.items():
+        words = [word for word in each.acronyms if word not in known]
+        if words or each.numbers:
+            kept[row] = sentences[row].with_kept(each.numbers, words).with_letters()
+    results, still_lost = _translate_whole(list(kept.values()), translate)
+    for place, row in enumerate(kept):
+        first, second = lost[row], still_lost[place]
+        is_better = first.numbers or second.score > first.score + MIN_GAIN
+        yield row, results[place] if is_better and not second.numbers else None
 
 
 def _fill(results, places, translate):

@@ -1,6 +1,7 @@
 """Every format: texts are translated, and what is not text comes back byte for byte."""
 
 import csv
+import dataclasses
 import html.parser
 import io
 import json
@@ -254,6 +255,38 @@ def test_only_sentences_with_tags_are_asked_for_alignments():
         (True, ["They want ヌ."]),
         (False, ["We like tea.", "Go."]),
     ]
+
+
+class _ScoresDouble(CapitalsDouble):
+    """Loses the word `PC`, with another score than for other sentences."""
+
+    def __init__(self, score_without, score_of_word=-3.0):
+        super().__init__(change=lambda word: "x" if word == "PC" else word.upper())
+        self.score_without, self.score_of_word = score_without, score_of_word
+
+    def _translate(self, sentence, align):
+        score = -2.0 if "PC" in sentence else self.score_without
+        score = self.score_of_word if sentence == "pc" else score
+        return dataclasses.replace(super()._translate(sentence, align), normalized_score=score)
+
+
+@pytest.mark.parametrize(
+    ("double", "word"),
+    [
+        (_ScoresDouble(-1.0), "PC"),
+        (_ScoresDouble(-1.8), "x"),
+        (_ScoresDouble(-1.0, score_of_word=-1.0), "x"),
+    ],
+    ids=["much more probable", "hardly more probable", "known to the model"],
+)
+def test_an_acronym_in_a_sentence_with_tags_is_kept(double, word):
+    found = in_capitals("my <b>PC</b> is off today", "html", translate=double)
+    assert found == f"MY <b>{word}</b> IS OFF TODAY"
+
+
+def test_an_ellipsis_at_the_end_of_a_sentence_with_tags_stays():
+    double = CapitalsDouble(change=lambda word: word.replace("...", ".").upper())
+    assert in_capitals("I <b>know</b> it...", "html", translate=double) == "I <b>KNOW</b> IT..."
 
 
 def test_an_amount_in_a_sentence_with_tags_keeps_its_separators():
