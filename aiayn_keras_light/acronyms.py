@@ -10,6 +10,7 @@ translation is taken if the model thinks it much more probable.
 import dataclasses
 import re
 
+from aiayn_keras_light.scripts import spaced_from_latin
 from aiayn_keras_light.translating import as_translation
 
 _WORD = re.compile(
@@ -65,10 +66,11 @@ def lost_acronyms(text, translation):
 
     It is empty if more than half of the words of the text are in capitals.
     """
-    words = [match[0] for match in _WORD.finditer(text)]
+    words = [match[0] for match in _WORD.finditer(spaced_from_latin(text))]
     capitals = [word for word in words if _is_capital(word)]
     if not capitals or len(capitals) > _MAX_WORDS or 1 < len(words) < 2 * len(capitals):
         return ()
+    translation = spaced_from_latin(translation)
     return tuple(
         word
         for word in dict.fromkeys(capitals)
@@ -78,7 +80,13 @@ def lost_acronyms(text, translation):
 
 def _is_capital(word):
     """Returns whether a word has two capital letters: `UN`, `CDs`, `U.S.`, `USB-C`, `PayPal`."""
-    return sum(map(str.isupper, word.partition("-")[0])) > 1
+    first, *others = word.split("-")
+    letters = [letter for letter in first if letter.isalpha()]
+    return (
+        sum(map(str.isupper, letters)) > 1
+        and all(letter.isupper() or letter.islower() for letter in letters)
+        and all(other.isdecimal() or other.isupper() for other in others)
+    )
 
 
 def _singular(word):
@@ -87,7 +95,7 @@ def _singular(word):
 
 def acronyms_in(text, words):
     """Matches of some acronyms in a text."""
-    return [match for match in _WORD.finditer(text) if match[0] in words]
+    return [match for match in _WORD.finditer(spaced_from_latin(text)) if match[0] in words]
 
 
 def known_words(words, translate):
@@ -118,21 +126,15 @@ def _masked(text, words, known, letters):
         The text, and a dictionary from a letter to its word.
     """
     unused = (letter for letter in letters if letter not in text)
-    stand_ins = {}
-
-    def replaced(match):
+    pieces, stand_ins, done = [], {}, 0
+    for match in acronyms_in(text, words):
         word = match[0]
-        if word not in words:
-            return word
-        if word in known:
-            return known[word]
-        letter = next(unused, None)
-        if letter is None:
-            return word
-        stand_ins[letter] = word
-        return letter
-
-    return _WORD.sub(replaced, text), stand_ins
+        piece = known.get(word) or next(unused, word)
+        if word not in known and piece != word:
+            stand_ins[piece] = word
+        pieces += [text[done : match.start()], piece]
+        done = match.end()
+    return "".join([*pieces, text[done:]]), stand_ins
 
 
 def _restored(translation, stand_ins):

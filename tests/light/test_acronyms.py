@@ -50,11 +50,14 @@ def test_a_lost_acronym_is_put_back():
         ("my PC is off", "mi PC"),
         ("two CDs here", "dos CD aquí"),
         ("I am here", "aquí"),
+        ("I am at IBM", "我在IBM工作"),
         ("see Tom and Mary", "ven"),
         ("MY PC IS OFF", "?"),
         ("IBM PC", "?"),
         ("at IBM.com or A/B@IBM", "?"),
         ("Anglo-Saxon art", "?"),
+        ("ein LKW-Fahrer", "?"),
+        ("그는 IBM에서 일한다", "?"),
         ("", "?"),
     ],
 )
@@ -70,6 +73,13 @@ def test_kinds_of_acronyms(word):
         {f"it is {word} here": [("x", -2.0)], "it is ヌ here": [("a ヌ b", -1.0)]},
     )
     assert found.text == f"a {word} b"
+
+
+def test_an_acronym_between_chinese_words_is_one():
+    found, calls = translated(
+        "我在IBM工作。", {"我在IBM工作。": [("x", -2.0)], "我在ヌ工作。": [("I work at ヌ.", -1.0)]}
+    )
+    assert (found.text, calls[1]) == ("I work at IBM.", (["ibm"], None))
 
 
 @pytest.mark.parametrize(
