@@ -51,7 +51,7 @@ def recipe(corpus, validation, test, source_language, target_language, output, n
     from aiayn_keras_light.files import check_is_new
 
     if corpus[0].endswith((".yaml", ".yml")):
-        raise click.UsageError("Give the files of a text: there is a recipe already.")
+        raise click.UsageError("CORPUS is a recipe already; name the files of a corpus instead.")
     if test and not validation:
         raise click.UsageError("--test needs --validation.")
     output = output or Path(f"{Path(corpus[0]).name.removesuffix('.gz').partition('.')[0]}.yaml")

@@ -104,7 +104,7 @@ def _picture_characters():
 def emoji():
     """Compiled pattern of an emoji or such a sign, with all that belongs to it.
 
-    Those are variation selectors, colours of skin, the tags of a flag, the box of a key, and what a
+    Those are variation selectors, skin tones, the tags of a flag, the box of a key, and what a
     joiner joins to it. Degree signs, quotation marks, and letters in circles are text, and an empty
     cell of Braille is a space.
     """

@@ -5,7 +5,7 @@ from aiayn_keras_light.translating import Hypothesis, as_translation
 
 
 def begin_alike(source, text):
-    """Writes a translated part of a sentence with a small first letter if the source has one."""
+    """Gives a translated part of a sentence a small first letter if the source has one."""
     if source[:1].islower() and text[:1].isupper() and not text[1:2].isupper():
         return text[0].lower() + text[1:]
     return text

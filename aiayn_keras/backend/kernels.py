@@ -144,7 +144,7 @@ def float32_matmul_transposed(x, y):
 
 
 def layer_norm(x, gamma, beta, epsilon):
-    """Layer normalization of the last axis, float32, in the operations that are fused or one.
+    """Layer normalization of the last axis in float32, with operations that compilers fuse.
 
     Args:
         x: Float32 tensor `(N, D)`.

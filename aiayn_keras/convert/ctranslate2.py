@@ -73,9 +73,9 @@ def convert_ctranslate2(folder, dtype=None):
 
     Raises:
         OSError: If a file is missing.
-        ValueError: If a file is damaged, or describes a model that ours cannot be, with positions,
-            normalizations or activations that we lack, or sides that differ in more than depth;
-            with the file and the variable.
+        ValueError: If a file is damaged, or describes a model that this package cannot build, with
+            positions, normalizations or activations that it lacks, or sides that differ in more
+            than depth; with the file and the variable.
     """
     folder = Path(folder)
     model_bin = read_model_bin(folder / "model.bin")

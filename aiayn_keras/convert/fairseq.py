@@ -88,8 +88,8 @@ def convert_fairseq(checkpoint, source_dictionary, target_dictionary=None, dtype
 
     Raises:
         OSError: If a file is missing.
-        ValueError: If a file is damaged, or describes a model that ours cannot be; with the file
-            and the setting or tensor.
+        ValueError: If a file is damaged, or describes a model that this package cannot build; with
+            the file and the setting or tensor.
     """
     settings, arrays = read_fairseq_checkpoint(checkpoint)
     arrays = TrackedArrays(checkpoint, arrays)
@@ -176,7 +176,7 @@ class Settings(pydantic.BaseModel):
 
     @property
     def shares_output(self):
-        """Returns whether the output may be the target's embeddings: unless settings deny it."""
+        """Returns whether the output may share the target's embeddings."""
         shares = self.share_all_embeddings, self.share_decoder_input_output_embed
         return any(shares) or None in shares
 

@@ -254,17 +254,17 @@ class MarianVocabulary(NamedTuple):
 def read_marian_vocabulary(folder, vocabulary_size, start=None):
     """Reads `source.spm`, `target.spm` and `vocab.json`.
 
-    In this format SentencePiece finds a text's pieces, and a table has their numbers. Here the
-    SentencePiece models themselves have the table's order, after our four special tokens.
+    In this format SentencePiece finds a text's pieces, and a table holds their numbers. In this
+    package the SentencePiece models themselves have the table's order, after four special tokens.
 
-    - The start token, which is the padding token there unless we exported the model, is a separate
-      token here.
-    - A piece of the source that the table lacks, unknown there, becomes an additional token with
-      the unknown token's embedding. In translations such a piece is split into others.
-    - A token such as `>>fra<<`, with which a source asks for a language, counts wherever it is a
-      word of the text, there only at its beginning.
-    - Characters that SentencePiece does not know are unknown. There they are looked up in the
-      table, which may have them from the other language.
+    - The start token is a separate token. In Marian's models it is the padding token, unless this
+      package exported them.
+    - A piece of the source that the table lacks, which Marian reads as unknown, becomes an
+      additional token with the unknown token's embedding. In translations it is split into others.
+    - A token such as `>>fra<<`, with which a source asks for a language, is recognized anywhere in
+      the text; Marian recognizes it only at the beginning.
+    - Characters that SentencePiece does not know are unknown. Marian looks them up in the table,
+      which may have them from the other language.
     - With a `target_vocab.json` the tokens of translations are named by that table.
 
     Args:

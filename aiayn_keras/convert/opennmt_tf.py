@@ -78,8 +78,8 @@ def convert_opennmt_tf(
 
     Raises:
         OSError: If a file is missing.
-        ValueError: If a file is damaged, or describes a model that ours cannot be; with the file
-            and the variable.
+        ValueError: If a file is damaged, or describes a model that this package cannot build; with
+            the file and the variable.
     """
     prefix = find_checkpoint(checkpoint)
     names, variables = read_checkpoint(prefix, _MODEL_VARIABLES)

@@ -87,8 +87,8 @@ def convert_tensor2tensor(
 
     Raises:
         OSError: If a file is missing.
-        ValueError: If a file is damaged, or describes a model that ours cannot be; with the file
-            and the setting or variable.
+        ValueError: If a file is damaged, or describes a model that this package cannot build; with
+            the file and the setting or variable.
     """
     prefix = find_checkpoint(checkpoint)
     settings = _read_settings(prefix.parent / _HPARAMS)

@@ -166,7 +166,7 @@ def _distinct(words):
 
 
 def unreachable(i, taken):
-    """A name that is not taken, with a space, which text never has (it has `SPACE`)."""
+    """An unused name. It contains a space, so it never matches text, which has `SPACE` instead."""
     name = f"row {i}"
     while name in taken:  # by a model that was converted and exported before
         name += " "

@@ -64,7 +64,7 @@ class Delivery(pydantic.BaseModel):
         keep: The rule, `training.keep`.
         compared_by: The figure that the rule `best` compares, `"bleu"`, `"chrf"` or `"figure"`.
         delivered: Name of the chosen candidate.
-        candidates: All of them; by any other rule, the chosen one.
+        candidates: All candidates if the rule is `best`; otherwise only the chosen one.
         engine: Name of the engine that translated for the figures of the rule `best`, such as
             `"keras"`; older files lack it.
     """

@@ -170,7 +170,7 @@ def warn_of_missing_spaces(references, tokenizer=None, has_ter=False):
     Args:
         references: Sequence of strings.
         tokenizer: Name of sacreBLEU's tokenizer, such as `"13a"`; None without BLEU.
-        has_ter: Whether there is a TER, which always divides at spaces.
+        has_ter: Whether TER is computed too; it always splits words at spaces.
     """
     letters = sum(sum(map(str.isalpha, text)) for text in references)
     unspaced = sum(len(UNSPACED_LETTER.findall(text)) for text in references)
