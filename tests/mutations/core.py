@@ -18,8 +18,6 @@ CORE = (
     "models/transformer_backbone.py",
     "training/averaging.py",
     "data/pair_batches.py",
-    "data/pair_batches.py",
-    "data/token_batches.py",
     "data/token_batches.py",
     f"{LIGHT}/length_penalty.py",
     f"{LIGHT}/search_numbers.py",
