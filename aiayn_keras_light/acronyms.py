@@ -2,13 +2,14 @@
 
 Small models write common words for letters that they do not know: `my PC` becomes a piece of
 something. They do know some acronyms by their translations (`TV`, `UFO`), and words in capitals for
-emphasis (`NEVER`). So a text is translated again with a letter for each capital word that is not in
-its translation, or with the word in small letters if the model knows that, and the second
-translation is taken if the model thinks it much more probable.
+emphasis (`NEVER`). So a text with a capital word that is not in its translation is translated twice
+more: with a letter in the place of the word, and with the word in small letters. One of these
+translations is taken if the model thinks it much more probable than the first.
 """
 
 import dataclasses
 import re
+from typing import NamedTuple
 
 from aiayn_keras_light.scripts import spaced_from_latin
 from aiayn_keras_light.translating import as_translation
@@ -20,8 +21,12 @@ MIN_GAIN = 0.3
 """How much more probable the second translation must be, in nats of normalized score."""
 _MIN_SCORE_OF_KNOWN = -1.25
 """Normalized score from which on the translation of a word alone shows that it is known."""
+_MALUS = 0.7
+"""Taken from the score of a reading with letters for known words, in nats: copying is easy."""
 _MIN_SCORE_ALONE = -1.75
 """Normalized score below which an acronym is its own translation if it is a whole text."""
+_MIN_WORD = 4
+"""Minimum number of letters of a word that may be a common one though it is not known alone."""
 _MAX_WORDS = 8
 
 
@@ -44,21 +49,55 @@ def translate_acronyms(texts, translate, letters, progress=None):
         if each and (words := lost_acronyms(text, each.text))
     }
     known = known_words({word for words in lost.values() for word in words}, translate)
-    again = {}
+    again = []
     for row, words in lost.items():
-        masked, stand_ins = _masked(texts[row], words, known, letters)
-        if masked == texts[row]:
+        first, second = _readings(texts[row], words, known, letters)
+        if first.text == texts[row]:
             continue
-        if any(map(str.isalpha, masked.translate(dict.fromkeys(map(ord, stand_ins))))):
-            again[row] = masked, stand_ins
-        elif stand_ins and found[row].normalized_score < _MIN_SCORE_ALONE:
+        if any(map(str.isalpha, first.text.translate(dict.fromkeys(map(ord, first.stand_ins))))):
+            again += [(row, first), *([(row, second)] if second.text != first.text else [])]
+        elif first.stand_ins and found[row].normalized_score < _MIN_SCORE_ALONE:
             found[row] = _with_text(found[row].hypotheses, lambda _, own=texts[row]: own)
-    others = translate([masked for masked, _ in again.values()], None) if again else []
-    for (row, (_, stand_ins)), other in zip(again.items(), others, strict=True):
-        other = other and _restored(other, stand_ins)
-        if other and other.normalized_score > found[row].normalized_score + MIN_GAIN:
-            found[row] = other
+    translations = translate([each.text for _, each in again], None) if again else []
+    best = {}
+    for (row, reading), translation in zip(again, translations, strict=True):
+        translation = translation and _restored(translation, reading.stand_ins)
+        if translation:
+            score = translation.normalized_score - reading.malus
+            best[row] = max(best.get(row, (score, translation)), (score, translation), key=_score)
+    for row, (score, translation) in best.items():
+        if score > found[row].normalized_score + MIN_GAIN:
+            found[row] = translation
     return found
+
+
+class _Reading(NamedTuple):
+    """A text as the model reads it again.
+
+    Attributes:
+        text: The text with letters for acronyms, or with words in small letters.
+        stand_ins: Dictionary from a letter to its acronym.
+        malus: Taken from the score of its translation, in nats.
+    """
+
+    text: str
+    stand_ins: dict
+    malus: float = 0.0
+
+
+def _readings(text, words, known, letters):
+    """The two readings of a text: words that are known in small letters, and the opposite.
+
+    If none is known, the opposite is that all long ones are.
+    """
+    known = {word: known[word] for word in words if word in known}
+    opposite = {word: word.lower() for word in words if len(word) >= _MIN_WORD and not known}
+    first, second = (_Reading(*_masked(text, words, each, letters)) for each in (known, opposite))
+    return first, second._replace(malus=_MALUS if known else 0.0)
+
+
+def _score(pair):
+    return pair[0]
 
 
 def lost_acronyms(text, translation):

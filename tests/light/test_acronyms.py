@@ -41,7 +41,11 @@ def test_a_lost_acronym_is_put_back():
         {"my PC is off": [("mi trozo", -2.0)], "my ヌ is off": [("mi ヌ", -1.0), ("mi", -1.5)]},
     )
     assert [(each.text, each.normalized_score) for each in found.hypotheses] == [("mi PC", -1.0)]
-    assert calls == [(["my PC is off"], None), (["pc"], None), (["my ヌ is off"], None)]
+    assert calls == [
+        (["my PC is off"], None),
+        (["pc"], None),
+        (["my ヌ is off"], None),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -104,6 +108,30 @@ def test_a_known_word_in_capitals_is_read_in_small_letters():
     assert found.text == "fue horrible en IBM hoy"
 
 
+@pytest.mark.parametrize(
+    ("score_of_word", "masked", "small", "text"),
+    [
+        (-3.0, -1.0, -1.1, "a HUGE"),
+        (-3.0, -1.0, -0.9, "a huge"),
+        (-1.0, -1.0, -1.6, "a huge"),
+        (-1.0, -0.9, -1.8, "a HUGE"),
+        (-1.0, -1.1, -1.8, "x"),
+    ],
+    ids=["letter", "small letters", "known", "known, but improbable", "hardly better"],
+)
+def test_the_more_probable_reading_is_taken(score_of_word, masked, small, text):
+    found, _ = translated(
+        "my HUGE is here",
+        {
+            "my HUGE is here": [("x", -2.0)],
+            "huge": [("y", score_of_word)],
+            "my ヌ is here": [("a ヌ", masked)],
+            "my huge is here": [("a huge", small)],
+        },
+    )
+    assert found.text == text
+
+
 def test_a_known_word_that_is_the_same_in_the_translation_is_left_to_the_model():
     found, calls = translated(
         "he said NO.", {"he said NO.": [("dijo que no.", -3.0)], "no": [("No", -0.3)]}
@@ -131,7 +159,9 @@ def test_letters_of_the_text_itself_are_not_taken():
     double = ScoresDouble({text: [("ヌ x", -3.0)]})
     translate_acronyms([text], double, "ヌメ", progress=print)
     assert [progress for _, progress in double.calls] == [print, None, None]
-    assert double.calls[2][0] == ["ヌ and メ, BBC on my old desk"]
+    assert double.calls[2][0] == [
+        "ヌ and メ, BBC on my old desk",
+    ]
 
 
 def test_texts_without_a_translation_have_none():
