@@ -13,13 +13,14 @@ from aiayn_keras_light.text_parts import joined
 from aiayn_keras_light.translating import as_translation
 
 _ELLIPSIS = r"(?:\.{3,}+|…+)"
-_CLOSERS = r"[\"'’”»)\]]*"
+_CLOSING = "\"'’”»)]"
+_CLOSERS = f"[{re.escape(_CLOSING)}]*+"
 _FIRST = re.compile(rf"\s*{_ELLIPSIS}\s*(?=\w)")
 _INNER = re.compile(
-    rf"(?<=\w)(?P<mark>{_ELLIPSIS})(?P<closers>{_CLOSERS})\s+(?=\S)|\s+{_ELLIPSIS}(?:\s+|\Z)"
+    rf"(?<=\w)(?P<mark>{_ELLIPSIS})(?P<closers>{_CLOSERS})\s+(?=\S)|(?<!\s)\s++{_ELLIPSIS}(?:\s+|\Z)"
 )
 _LAST = re.compile(rf"(?<=\w)(?P<mark>{_ELLIPSIS})(?P<closers>{_CLOSERS})(?=\s*\Z)")
-_FULL_STOP = re.compile(rf"[.。]?({_CLOSERS})\Z")
+_MAX_MARKS = 200
 _PAIRS = ("()", "[]", "{}", "“”", "«»")
 
 
@@ -72,7 +73,7 @@ class _Part(NamedTuple):
 
 def _cut(text):
     """The first ellipsis of a text and its `_Part`s; None if it has no ellipsis to cut at."""
-    if "..." not in text and "…" not in text:
+    if not 0 < text.count("...") + text.count("…") <= _MAX_MARKS:
         return None
     first = _FIRST.match(text)
     parts, start = [], first.end() if first else 0
@@ -126,4 +127,6 @@ def _with_ellipsis(translation, ellipsis):
 
 def _ending(text, ellipsis):
     """A text with an ellipsis in the place of the full stop at its end."""
-    return _FULL_STOP.sub(rf"{ellipsis}\1", text, count=1)
+    words = text.rstrip(_CLOSING)
+    closers = text[len(words) :]
+    return words.removesuffix(".").removesuffix("。") + ellipsis + closers
