@@ -86,8 +86,13 @@ class _Masked:
             dataclasses.replace(each, text=self._fill(each.text))
             for each in translation.hypotheses
             if all(each.text.count(letter) == 1 for letter in self.words)
+            and not any(self._is_first_only_in(each.text, letter) for letter in self.emoji())
         ]
         return as_translation(kept) if kept else None
+
+    def _is_first_only_in(self, translation, picture):
+        """True if the words before a picture are lost, as `I` of `I ❤ tea`."""
+        return translation.startswith(picture) and not self.text.startswith(picture)
 
     def _fill(self, text):
         stand_ins = "|".join(map(re.escape, self.words))

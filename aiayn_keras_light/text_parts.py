@@ -24,6 +24,8 @@ def joined(parts, translations):
     whole = parts[0]
     for words, kept, each in zip(parts[1::2], parts[2::2], translations, strict=True):
         text = begin_alike(words, each.text)
+        if words[0].isupper() and not any(map(str.isalpha, whole)):
+            text = text[:1].upper() + text[1:]
         # Beside Chinese words there was nothing; other words need a space.
         before = UNSPACED_LETTER.match(words[0]) and _need_space(whole, text)
         after = UNSPACED_LETTER.match(words[-1]) and _need_space(text, kept)

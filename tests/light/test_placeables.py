@@ -775,3 +775,9 @@ def test_numbers_of_a_long_line_are_compared_once(part):
     double = CapitalsDouble(lambda text: [re.sub(r"\d", "", text)])
     (found,) = translate_placeables([f"see {line}"], double)
     assert found.text
+
+
+def test_a_text_whose_first_words_are_lost_before_an_emoji_is_cut_there():
+    double = CapitalsDouble(lambda text: [text.removeprefix("I ").lower()])
+    found = translate_placeables(["I ❤ tea", "My ❤ cat", "❤ tea"], double)
+    assert [each.text for each in found] == ["I ❤ tea", "my ❤ cat", "❤ tea"]
