@@ -136,7 +136,7 @@ def translate_units(units, split, translate):
 
 @dataclass(frozen=True)
 class _Lost:
-    """What the translation of a sentence with tags lacks.
+    """The words that the translation of a sentence with tags lacks.
 
     Attributes:
         score: The translation's normalized score.
