@@ -10,6 +10,7 @@ import re
 from aiayn_keras_light.placeable_patterns import places_of
 from aiayn_keras_light.scripts import UNSPACED_LETTERS
 from aiayn_keras_light.text_batches import naming_rows
+from aiayn_keras_light.text_parts import begin_alike
 from aiayn_keras_light.translating import as_translation
 
 _LETTER = rf"[^\W\d_{UNSPACED_LETTERS}]"
@@ -55,6 +56,8 @@ class _Group:
 
     def written(self, words):
         """A string with all translations of the group's words."""
+        if words[0][:1].islower():
+            words = map(begin_alike, self.words, words)
         first, *others = dict.fromkeys(words)
         if self.has_ending and others and others[0].startswith(first):
             return f"{first}({others[0][len(first) :]})"

@@ -148,3 +148,13 @@ def test_an_error_names_the_text(bad):
 
     with pytest.raises(TextError, match=r"texts\[1\].*it is bad"):
         translate_placeables(["one", "two cat/dog", "three mice/rats"], refuse)
+
+
+@pytest.mark.parametrize(
+    ("text", "translations", "found"),
+    [("yes/no", ("sí", "No"), "sí/no"), ("tea/Tom", ("té", "Tom"), "té/Tom")],
+)
+def test_words_in_small_letters_stay_so(text, translations, found):
+    double = TranslatorDouble(dict(zip(text.split("/"), translations, strict=True)))
+    (translation,) = translate_alternatives([text], double, placeable_in_line(), None)
+    assert translation.text == found
