@@ -420,7 +420,6 @@ def test_a_damaged_line_of_a_catalogue_is_named(line):
         in_capitals(f'msgid "a"\nmsgstr ""\n\n{line}\nmsgstr ""\n', "po")
 
 
-@pytest.mark.skipif(shutil.which("msgfmt") is None, reason="gettext is not installed")
 def test_a_catalogue_in_a_different_charset_is_refused():
     header = "Content-Type: text/plain; charset={}\\n"
     for charset in ("UTF-8", "utf-8", "CHARSET"):
@@ -434,6 +433,14 @@ def test_spaces_before_an_empty_translation_are_read():
     assert found == 'msgid  "Two teas"\nmsgstr  "TWO TEAS"\n'
 
 
+def test_the_only_form_of_a_language_without_plurals_is_the_plural():
+    entry = 'msgid "One tea"\nmsgid_plural "%d teas"\nmsgstr[0] ""\n'
+    assert in_capitals(entry, "po") == entry.replace('""', '"%d TEAS"')
+    found = in_capitals(f'{entry}msgstr[1] ""\n', "po")
+    assert found.endswith('msgstr[0] "ONE TEA"\nmsgstr[1] "%d TEAS"\n')
+
+
+@pytest.mark.skipif(shutil.which("msgfmt") is None, reason="gettext is not installed")
 def test_msgfmt_takes_the_catalogue(tmp_path):
     path = tmp_path / "x.po"
     translate = CapitalsDouble(change=lambda word: f"¡{word}!")
