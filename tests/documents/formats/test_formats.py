@@ -326,10 +326,10 @@ _WORD_NAMES = (
 )
 
 
-def _paragraph_in_capitals(runs):
+def _paragraph_in_capitals(runs, double=None):
     """The XML of a paragraph of Word, translated."""
     document = f"<w:document {_WORD_NAMES}><w:body><w:p>{runs}</w:p></w:body></w:document>"
-    translated = in_capitals(archive(word__document=document), "docx")
+    translated = in_capitals(archive(word__document=document), "docx", translate=double)
     with zipfile.ZipFile(io.BytesIO(translated)) as file:
         written = file.read("word/document.xml").decode().replace(' xml:space="preserve"', "")
     return written[written.index("<w:p>") + 5 : written.index("</w:p>")]
@@ -354,6 +354,23 @@ def test_formulas_and_pictures_of_word_stay_between_their_words(sign):
 def test_a_hyphen_of_word_belongs_to_its_word(tag):
     runs = f"<w:r><w:t>A non</w:t>{tag}<w:t>stop train</w:t></w:r>"
     assert _paragraph_in_capitals(runs) == "<w:r><w:t>A NON-STOP TRAIN</w:t><w:t></w:t></w:r>"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("", '<w:lang w:val="en-US"/>'),
+        ('<w:lang w:val="en-US"></w:lang><w:b/>', '<w:b/><w:lang w:val="en-GB"/><w:noProof/>'),
+        ("", '<w:rFonts w:hint="eastAsia"/>'),
+        ('<w:rFonts w:ascii="A"/>', '<w:rFonts w:hint="eastAsia" w:ascii="A"/>'),
+    ],
+)
+def test_languages_of_a_word_document_do_not_divide_a_sentence(one, other):
+    runs = "<w:r><w:rPr>{}</w:rPr><w:t>{}</w:t></w:r><w:r><w:rPr>{}</w:rPr><w:t>{}</w:t></w:r>"
+    double = CapitalsDouble()
+    found = _paragraph_in_capitals(runs.format(one, "A cup ", other, "of tea"), double)
+    assert found == runs.format(one, "A CUP OF TEA", other, "")
+    assert double.sentences == ["A cup of tea"]
 
 
 def _catalogue(source, header=""):
