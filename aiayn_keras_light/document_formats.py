@@ -48,6 +48,8 @@ _UNSUPPORTED = frozenset(
         *(".xml", ".xliff", ".xlf", ".tmx", ".sdlxliff", ".ts", ".resx", ".svg", ".rst", ".tex"),
         *(".yaml", ".yml", ".toml", ".ini", ".properties", ".strings", ".jsonl", ".ipynb", ".mo"),
         *(".ass", ".ssa", ".sub", ".sbv", ".ttml", ".adoc", ".org", ".textile", ".mdx", ".eml"),
+        *(".arb", ".ftl", ".json5", ".plist", ".stringsdict", ".xcstrings", ".php", ".js", ".vue"),
+        *(".mqxliff", ".mxliff", ".txlf", ".ttx", ".tbx", ".idml", ".dita", ".fodt"),
         *(".msg", ".mbox", ".zip", ".tar", ".7z", ".rar", ".png", ".jpg", ".jpeg", ".gif"),
     )
 )

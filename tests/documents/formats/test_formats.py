@@ -704,7 +704,7 @@ def test_an_error_of_a_table_names_its_line():
 def test_formats_are_known_by_their_endings():
     assert format_of("a/B.HTML") == "html"
     assert format_of("a.en") is None
-    for name in ("a.pdf", "b.odt", "c.xlsx", "d.docm"):
+    for name in ("a.pdf", "b.odt", "c.xlsx", "d.docm", "app_en.arb", "e.ftl"):
         with pytest.raises(ValueError, match=f"{name}: the format .* is not supported"):
             format_of(name)
     with pytest.raises(ValueError, match="`format` must be one of text, srt"):
