@@ -707,6 +707,11 @@ def test_formats_are_known_by_their_endings():
     for name in ("a.pdf", "b.odt", "c.xlsx", "d.docm", "app_en.arb", "e.ftl"):
         with pytest.raises(ValueError, match=f"{name}: the format .* is not supported"):
             format_of(name)
+    assert format_of("a.en.gz") is format_of("b.txt.gz") is None
+    with pytest.raises(ValueError, match=r"^a/b.json.gz: .*unpack it.*--format lines"):
+        format_of("a/b.json.gz")
+    with pytest.raises(ValueError, match=r"b.odt: the format .odt is not supported"):
+        format_of("b.odt.gz")
     with pytest.raises(ValueError, match="`format` must be one of text, srt"):
         Document(b"", "pdf")
     assert {*SAMPLES, "docx"} == set(FORMATS)
