@@ -98,8 +98,8 @@ class Conversation:
         self.commands[name](argument)
 
     def _print(self, document):
-        if self.options["num_return_sequences"] == 1:
-            click.echo(document.text)
+        if self.options["num_return_sequences"] == 1 or not document.translations:
+            click.echo(document.text)  # a text without letters has no sentences
             return
         for number, translation in enumerate(document.translations, start=1):
             if len(document.translations) > 1:

@@ -48,6 +48,8 @@ _UNSUPPORTED = frozenset(
         *(".xml", ".xliff", ".xlf", ".tmx", ".sdlxliff", ".ts", ".resx", ".svg", ".rst", ".tex"),
         *(".yaml", ".yml", ".toml", ".ini", ".properties", ".strings", ".jsonl", ".ipynb", ".mo"),
         *(".ass", ".ssa", ".sub", ".sbv", ".ttml", ".adoc", ".org", ".textile", ".mdx", ".eml"),
+        *(".arb", ".ftl", ".json5", ".plist", ".stringsdict", ".xcstrings", ".php", ".js", ".vue"),
+        *(".mqxliff", ".mxliff", ".txlf", ".ttx", ".tbx", ".idml", ".dita", ".fodt"),
         *(".msg", ".mbox", ".zip", ".tar", ".7z", ".rar", ".png", ".jpg", ".jpeg", ".gif"),
     )
 )
@@ -64,9 +66,18 @@ def format_of(name):
         A key of `FORMATS`; None for an ending that none of them has.
 
     Raises:
-        ValueError: For the ending of a format that is known and not supported.
+        ValueError: For the ending of a format that is known and not supported, and for a document
+            that is packed as `.gz`.
     """
-    ending = PurePosixPath(str(name)).suffix.lower()
+    path = PurePosixPath(str(name))
+    ending = path.suffix.lower()
+    if ending == ".gz":
+        if format_of(path.with_suffix("")) not in (None, "text"):
+            raise ValueError(
+                f"{name}: a document is not read from a .gz file: unpack it, for example with "
+                "`gunzip`, or give --format lines if it only has lines of text."
+            )
+        return None
     if ending in _UNSUPPORTED:
         raise ValueError(
             f"{name}: the format {ending} is not supported. Formats are {', '.join(FORMATS)}; "

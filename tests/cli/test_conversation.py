@@ -55,6 +55,7 @@ def test_a_conversation(conversation):
     best, other = (line.split(maxsplit=1) for line in terminal.ask("The girl is happy."))
     assert 0 >= float(best[0]) >= float(other[0])
     assert best[1] == "Das Mädchen ist glücklich." != other[1]
+    assert terminal.ask("15") == ["15"]
     for wrong in ("", "5", "0", "two"):
         (answer,) = terminal.ask(f":n {wrong}")
         assert answer.startswith("Error: :n takes a number from 1 to 4")

@@ -31,6 +31,11 @@ _SIGNS = frozenset(
     )
 )
 _HYPHEN = "noBreakHyphen"
+_UNSEEN = re.compile(
+    r"</?(?:\w+:)?(?:lang|noProof)\b[^<>]*>"
+    r"|<(?:\w+:)?rFonts\s+(?:\w+:)?hint=\"\w*\"\s*/>|\s(?:\w+:)?hint=\"\w*\""
+)
+"""What the look of a run does not depend on: marks for spelling and for East Asian input."""
 _HYPHEN_TAG = re.compile(rf"<(?:\w+:)?{_HYPHEN}\b[^<>]*>(?:</(?:\w+:)?{_HYPHEN}\s*>)?")
 
 
@@ -215,7 +220,8 @@ class _Paragraphs:
         elif local == "rPr" and self._stack[-1:] == ["r"] and self._run_look is not None:
             start = self._run_look[0]
             begin = self._document.find("rPr", start)
-            self._run_look = start, self._document[begin : self._here()]
+            look = _UNSEEN.sub("", self._document[begin : self._here()])
+            self._run_look = start, look.removeprefix("rPr>").strip() or None
         elif local == "t" and self._text_start is not None:
             end = self._here()
             # Runs of one look are in one link or other container, and have equal properties.

@@ -79,8 +79,10 @@ def find_units(document, _columns=None):
         singular, plural = _text(polib, match[1]), _text(polib, match[2] or "")
         if (singular, plural) not in wanted:
             continue
+        has_one_form = "msgstr[1]" not in match[3]  # as in Japanese: for every number
         for empty in _EMPTY.finditer(document, match.start(3), match.end(3)):
-            source = plural if plural and int(empty[1] or 0) else singular
+            is_plural = plural and (int(empty[1] or 0) or has_one_form)
+            source = plural if is_plural else singular
             units += _unit(polib, source, empty, accelerators.find(source))
     return units
 

@@ -25,7 +25,8 @@ _SPOKEN = re.compile(
 )
 _SIGNS = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
 _LINE_END = re.compile(r"\r\n|\r|\n|\Z")
-_OVERRIDE = re.compile(r"\{\\[^{}]*\}|\{[a-zA-Z]:[^{}]*\}")
+_OVERRIDE = re.compile(r"\{\\[^{}]*\}|\{[a-zA-Z]:[^{}]*\}|(?<!\w)[A-Za-z]:\\\S*|(?:\\[Nnh])+")
+"""Styles, and the line breaks and spaces of .ass; a path with such letters is kept whole."""
 _SOUND = re.compile(r"\[[^\[\]]+\]|(?:\A|(?<=[-–—>}])|(?<=[-–—>}] ))\([^()]+\)")
 _REFERENCE = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#\d+|#x[0-9A-Fa-f]+);")
 _COMPLETE = re.compile(r"[.?!…。？！]['\"”’»)\]]*$|^[\[(][^\[\]()]+[\])]$")

@@ -359,10 +359,10 @@ _WORD_NAMES = (
 )
 
 
-def _paragraph_in_capitals(runs):
+def _paragraph_in_capitals(runs, double=None):
     """The XML of a paragraph of Word, translated."""
     document = f"<w:document {_WORD_NAMES}><w:body><w:p>{runs}</w:p></w:body></w:document>"
-    translated = in_capitals(archive(word__document=document), "docx")
+    translated = in_capitals(archive(word__document=document), "docx", translate=double)
     with zipfile.ZipFile(io.BytesIO(translated)) as file:
         written = file.read("word/document.xml").decode().replace(' xml:space="preserve"', "")
     return written[written.index("<w:p>") + 5 : written.index("</w:p>")]
@@ -387,6 +387,23 @@ def test_formulas_and_pictures_of_word_stay_between_their_words(sign):
 def test_a_hyphen_of_word_belongs_to_its_word(tag):
     runs = f"<w:r><w:t>A non</w:t>{tag}<w:t>stop train</w:t></w:r>"
     assert _paragraph_in_capitals(runs) == "<w:r><w:t>A NON-STOP TRAIN</w:t><w:t></w:t></w:r>"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("", '<w:lang w:val="en-US"/>'),
+        ('<w:lang w:val="en-US"></w:lang><w:b/>', '<w:b/><w:lang w:val="en-GB"/><w:noProof/>'),
+        ("", '<w:rFonts w:hint="eastAsia"/>'),
+        ('<w:rFonts w:ascii="A"/>', '<w:rFonts w:hint="eastAsia" w:ascii="A"/>'),
+    ],
+)
+def test_languages_of_a_word_document_do_not_divide_a_sentence(one, other):
+    runs = "<w:r><w:rPr>{}</w:rPr><w:t>{}</w:t></w:r><w:r><w:rPr>{}</w:rPr><w:t>{}</w:t></w:r>"
+    double = CapitalsDouble()
+    found = _paragraph_in_capitals(runs.format(one, "A cup ", other, "of tea"), double)
+    assert found == runs.format(one, "A CUP OF TEA", other, "")
+    assert double.sentences == ["A cup of tea"]
 
 
 def _catalogue(source, header=""):
@@ -453,7 +470,6 @@ def test_a_damaged_line_of_a_catalogue_is_named(line):
         in_capitals(f'msgid "a"\nmsgstr ""\n\n{line}\nmsgstr ""\n', "po")
 
 
-@pytest.mark.skipif(shutil.which("msgfmt") is None, reason="gettext is not installed")
 def test_a_catalogue_in_a_different_charset_is_refused():
     header = "Content-Type: text/plain; charset={}\\n"
     for charset in ("UTF-8", "utf-8", "CHARSET"):
@@ -467,6 +483,14 @@ def test_spaces_before_an_empty_translation_are_read():
     assert found == 'msgid  "Two teas"\nmsgstr  "TWO TEAS"\n'
 
 
+def test_the_only_form_of_a_language_without_plurals_is_the_plural():
+    entry = 'msgid "One tea"\nmsgid_plural "%d teas"\nmsgstr[0] ""\n'
+    assert in_capitals(entry, "po") == entry.replace('""', '"%d TEAS"')
+    found = in_capitals(f'{entry}msgstr[1] ""\n', "po")
+    assert found.endswith('msgstr[0] "ONE TEA"\nmsgstr[1] "%d TEAS"\n')
+
+
+@pytest.mark.skipif(shutil.which("msgfmt") is None, reason="gettext is not installed")
 def test_msgfmt_takes_the_catalogue(tmp_path):
     path = tmp_path / "x.po"
     translate = CapitalsDouble(change=lambda word: f"¡{word}!")
@@ -713,9 +737,14 @@ def test_an_error_of_a_table_names_its_line():
 def test_formats_are_known_by_their_endings():
     assert format_of("a/B.HTML") == "html"
     assert format_of("a.en") is None
-    for name in ("a.pdf", "b.odt", "c.xlsx", "d.docm"):
+    for name in ("a.pdf", "b.odt", "c.xlsx", "d.docm", "app_en.arb", "e.ftl"):
         with pytest.raises(ValueError, match=f"{name}: the format .* is not supported"):
             format_of(name)
+    assert format_of("a.en.gz") is format_of("b.txt.gz") is None
+    with pytest.raises(ValueError, match=r"^a/b.json.gz: .*unpack it.*--format lines"):
+        format_of("a/b.json.gz")
+    with pytest.raises(ValueError, match=r"b.odt: the format .odt is not supported"):
+        format_of("b.odt.gz")
     with pytest.raises(ValueError, match="`format` must be one of text, srt"):
         Document(b"", "pdf")
     assert {*SAMPLES, "docx"} == set(FORMATS)

@@ -5,7 +5,12 @@ import io
 import pytest
 
 from aiayn_keras.documents.formats.document_files import Document
-from tests.documents.formats.double import CapitalsDouble, in_capitals, split_double
+from tests.documents.formats.double import (
+    CapitalsDouble,
+    in_capitals,
+    split_double,
+    without_stand_ins,
+)
 from tests.documents.formats.samples import SAMPLES
 
 
@@ -120,6 +125,13 @@ def test_sounds_and_references_of_captions():
     found = in_capitals(source, "vtt", translate=double)
     assert found == expected.replace("&LT;", "&lt;")
     assert {"Don't", "door opens", "loud", "no (or so)"} <= set(double.sentences)
+
+
+def test_line_breaks_of_ass_divide_words():
+    source = f"1\n{TIMES}\nGo.\\NWe are\\nhere\\hnow. See C:\\New\\notes too\\N\\Nyes\n"
+    found = in_capitals(source, "srt", translate=CapitalsDouble(change=without_stand_ins))
+    text = "GO.\\NWE ARE\\nHERE\\hNOW. SEE C:\\New\\notes TOO\\N\\NYES"
+    assert found == f"1\n{TIMES}\n{text}\n"
 
 
 @pytest.mark.parametrize(
