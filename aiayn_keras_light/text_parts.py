@@ -7,7 +7,8 @@ from aiayn_keras_light.translating import Hypothesis, as_translation
 def begin_alike(source, text):
     """Gives a translated part of a sentence a small first letter if the source has one."""
     if source[:1].islower() and text[:1].isupper() and not text[1:2].isupper():
-        return text[0].lower() + text[1:]
+        first = "i" if text[0] == "İ" else text[0].lower()  # not i and a second dot
+        return first + text[1:]
     return text
 
 

@@ -12,6 +12,7 @@ from aiayn_keras_light.placeables import (
     translate_placeables,
 )
 from aiayn_keras_light.text_batches import TextError
+from aiayn_keras_light.text_parts import begin_alike
 from aiayn_keras_light.translating import Hypothesis, as_translation
 from tests.helpers import slow_but
 
@@ -781,3 +782,7 @@ def test_a_text_whose_first_words_are_lost_before_an_emoji_is_cut_there():
     double = CapitalsDouble(lambda text: [text.removeprefix("I ").lower()])
     found = translate_placeables(["I ❤ tea", "My ❤ cat", "❤ tea"], double)
     assert [each.text for each in found] == ["I ❤ tea", "my ❤ cat", "❤ tea"]
+
+
+def test_a_turkish_capital_i_becomes_a_plain_small_one():
+    assert begin_alike("the good", "İyi") == "iyi"
