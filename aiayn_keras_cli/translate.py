@@ -40,6 +40,9 @@ from aiayn_keras_cli.streams import (
     read_document,
 )
 
+_MAX_LINES = 1_000
+"""Number of lines of a file that are translated, sorted by length, before they are printed."""
+
 
 @click.command(cls=KerasCommand, may_need_no_keras=True)
 @MODEL_FOLDER
@@ -289,7 +292,7 @@ def _translate_files(files, model_folder, ensemble, write, options):
     model, options = open_line_translator(model_folder, ensemble, options, many_batches)
     rows, done = zip(*map(stream_lines, files), strict=True), 0
     with open_progress(SECONDS_BETWEEN_LINES, total=count, unit=" sentences") as bar:
-        for chunk in chunk_rows(rows):
+        for chunk in chunk_rows(rows, max_rows=_MAX_LINES):
             lines, *prefixes = map(list, zip(*chunk, strict=True))
             if prefixes:
                 options["prefixes"] = prefixes[0]

@@ -1,14 +1,13 @@
 import dataclasses
-import functools
 import json
 import os
+import sys
 import threading
 
 import pytest
 
 from aiayn_keras.decoding.constraints import TokenAutomaton
 from aiayn_keras_cli import main
-from aiayn_keras_light import text_files
 from tests.cli.command import SOURCES, assert_one_clear_line, run, write_lines
 from tests.helpers import assert_close
 
@@ -186,8 +185,7 @@ def test_json_holds_scores_tokens_and_alignments(trained_run, source_file, model
 
 
 def test_a_file_is_translated_a_chunk_at_a_time(trained_run, model, tmp_path, monkeypatch):
-    two_rows = functools.partial(text_files.chunk_rows, max_rows=2)
-    monkeypatch.setattr(text_files, "chunk_rows", two_rows)
+    monkeypatch.setattr(sys.modules["aiayn_keras_cli.translate"], "_MAX_LINES", 2)
     lines, prefixes = [*SOURCES, "", "Half past three."], ["", "Jeden", "", ""]
     source = write_lines(tmp_path / "source.en", lines)
     options = ("--input", source, "--prefixes", write_lines(tmp_path / "prefixes", prefixes))
