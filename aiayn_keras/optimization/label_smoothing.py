@@ -20,11 +20,16 @@ def label_smoothed_cross_entropy(labels, logits, label_smoothing):
 
     Returns:
         Float32 tensor `(B, T)`.
+
+    Raises:
+        ValueError: For labels whose shape is not that of the logits without its last axis.
     """
+    labels = ops.cast(labels, "int32")
+    _check_shapes(labels, logits)
     vocabulary_size = logits.shape[-1]
     off_label = label_smoothing / vocabulary_size
     on_label = 1.0 - label_smoothing + off_label
-    labels = ops.expand_dims(ops.cast(labels, "int32"), axis=-1)
+    labels = ops.expand_dims(labels, axis=-1)
 
     # Passes over all logits take most of a small model's time. Automatic differentiation would make
     # more of them than the gradient needs, which is `softmax(logits) - target`.
@@ -49,6 +54,19 @@ def label_smoothed_cross_entropy(labels, logits, label_smoothing):
         return loss, gradient
 
     return cross_entropy(logits)
+
+
+def _check_shapes(labels, logits):
+    """Raises a ValueError for labels that would fail in the backend, or be broadcast."""
+    sizes = zip(labels.shape, logits.shape[:-1], strict=False)
+    differ = any(None not in pair and pair[0] != pair[1] for pair in sizes)
+    if differ or len(labels.shape) != len(logits.shape) - 1:
+        raise ValueError(
+            "`labels` (in `fit`, `y`) must be integer ids with the shape of the logits without its "
+            f"last axis. Received: labels of shape {tuple(labels.shape)}, logits of shape "
+            f"{tuple(logits.shape)}. Give `labels.argmax(-1)` instead of one-hot labels, and "
+            "`labels[..., 0]` instead of labels with a last axis of 1."
+        )
 
 
 def token_weights(sample_weight, labels):
@@ -86,6 +104,9 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
 
     Returns:
         Float32 scalar, nats per token.
+
+    Raises:
+        ValueError: For labels whose shape is not that of the logits without its last axis.
     """
 
     def __init__(

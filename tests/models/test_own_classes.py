@@ -56,6 +56,13 @@ class OwnModel(TransformerSeq2SeqLM):
     backbone_cls = OwnBackbone
 
 
+class DoubledLogits(TransformerSeq2SeqLM):
+    """A model whose `call` is its own."""
+
+    def call(self, inputs, training=None, mask=None):
+        return 2 * super().call(inputs, training=training)
+
+
 class Unregistered(TransformerBackbone):
     """One that no folder can name."""
 
@@ -66,6 +73,14 @@ def own_model(tokenizer):
         tokenizer.vocabulary_size(), 1, 2, 8, 12, max_sequence_length=16, sharpness=3.0
     )
     return OwnModel(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer, 8, 8))
+
+
+def test_a_call_of_the_models_own_changes_predictions_and_no_scores(own_model):
+    doubled = DoubledLogits(own_model.backbone, own_model.preprocessor)
+    texts = ["drei sieben"], ["eins null"]
+    inputs = own_model.preprocessor(*texts)[0]
+    assert_close(doubled(inputs), 2 * own_model(inputs))
+    assert_close(doubled.score(*texts), own_model.score(*texts))
 
 
 @pytest.fixture

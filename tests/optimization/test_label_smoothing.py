@@ -34,6 +34,13 @@ def test_loss_by_hand():
     assert_close(label_smoothed_cross_entropy(labels, logits, 0.3), [[0.8 * log2 + 0.2 * 2 * log2]])
 
 
+def test_labels_of_another_shape_are_refused():
+    labels, logits = batch()
+    for wrong in (np.eye(V)[labels], labels[..., None], labels[:, :1], labels[:, 0]):
+        with pytest.raises(ValueError, match=r"`labels` .* must be integer ids with the shape"):
+            LabelSmoothedCrossEntropy()(wrong, logits)
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.9])
 def test_loss_is_cross_entropy_with_the_smoothed_target(smoothing):
     labels, logits = batch()
