@@ -6,6 +6,7 @@ differ from the paper's base, and `label_smoothing` is what recipes train the ro
 """
 
 import difflib
+import warnings
 from typing import ClassVar
 
 from aiayn_keras_light.checks import check_integer, check_number
@@ -283,7 +284,8 @@ class FixedParts:
     is cut, would change the search but not the graph, without a warning.
 
     The same holds for a setting: the layers keep the value that they were built with, but a saved
-    model would contain the new one.
+    model would contain the new one. And a `call` of a subclass's own changes the graph, but not the
+    search, so there is a warning.
 
     Attributes:
         parts: Names of the attributes that hold layers, or tuples of layers, of the graph.
@@ -292,6 +294,18 @@ class FixedParts:
 
     parts: ClassVar[tuple] = ()
     settings: ClassVar[frozenset] = frozenset()
+
+    def __init_subclass__(cls, **kwargs):
+        """Warns of a `call` that only some methods of a model use."""
+        super().__init_subclass__(**kwargs)
+        if "call" in vars(cls):
+            warnings.warn(
+                f"`{cls.__name__}.call` changes what `fit`, `evaluate`, `predict` and "
+                f"`{cls.__name__}(…)` compute, but not `translate`, `score`, `generate` and the "
+                "exports, which call the layers. Put the change into a layer instead, such as the "
+                "model's `embedding_cls` (docs/change_a_part.md), for all of them to use it.",
+                stacklevel=2,
+            )
 
     def __setattr__(self, name, value):
         """Sets an attribute.

@@ -56,13 +56,6 @@ class OwnModel(TransformerSeq2SeqLM):
     backbone_cls = OwnBackbone
 
 
-class DoubledLogits(TransformerSeq2SeqLM):
-    """A model whose `call` is its own."""
-
-    def call(self, inputs, training=None, mask=None):
-        return 2 * super().call(inputs, training=training)
-
-
 class Unregistered(TransformerBackbone):
     """One that no folder can name."""
 
@@ -76,6 +69,14 @@ def own_model(tokenizer):
 
 
 def test_a_call_of_the_models_own_changes_predictions_and_no_scores(own_model):
+    with pytest.warns(UserWarning, match=r"`DoubledLogits\.call` .* not `translate`, `score`"):
+
+        class DoubledLogits(TransformerSeq2SeqLM):
+            """A model whose `call` is its own."""
+
+            def call(self, inputs, training=None, mask=None):
+                return 2 * super().call(inputs, training=training)
+
     doubled = DoubledLogits(own_model.backbone, own_model.preprocessor)
     texts = ["drei sieben"], ["eins null"]
     inputs = own_model.preprocessor(*texts)[0]
