@@ -205,6 +205,7 @@ def test_a_loss_of_probabilities_behind_the_optimizer_is_noticed():
         model.compile("adam", "sparse_categorical_crossentropy")
 
 
+@pytest.mark.filterwarnings("ignore:`OfProbabilities.call` changes")
 def test_a_model_of_probabilities_may_have_a_loss_of_them():
     class OfProbabilities(TransformerSeq2SeqLM):
         def call(self, *args, **kwargs):
