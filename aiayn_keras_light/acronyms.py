@@ -1,17 +1,19 @@
 """Acronyms and names such as `WhatsApp` that a model loses, because it never read them.
 
-Small models write common words for letters that they do not know: `my PC` becomes a piece of
-something. They do know some acronyms by their translations (`TV`, `UFO`), and words in capitals for
-emphasis (`NEVER`). So a text with a capital word that is not in its translation is translated twice
-more: with a letter in the place of the word, and with the word in small letters. One of these
+Small models write common words for letters that they do not know: `my PC` became `mi trozo` ("my
+piece"). They do know translations of some acronyms (`TV`, `UFO`), and words that are in capitals
+for emphasis (`NEVER`). So a text with a capital word that is not in its translation is translated
+twice more: with a letter in the place of the word, and with the word in small letters. One of these
 translations is taken if the model thinks it much more probable than the first.
 """
 
 import dataclasses
+import operator
 import re
 from typing import NamedTuple
 
 from aiayn_keras_light.scripts import spaced_from_latin
+from aiayn_keras_light.text_batches import naming_rows
 from aiayn_keras_light.translating import as_translation
 
 _WORD = re.compile(
@@ -41,6 +43,9 @@ def translate_acronyms(texts, translate, letters, progress=None):
 
     Returns:
         List of `Translation`.
+
+    Raises:
+        TextError: As `translate`, with the place of the text in `texts`.
     """
     found = translate(texts, progress)
     lost = {
@@ -58,14 +63,16 @@ def translate_acronyms(texts, translate, letters, progress=None):
             again += [(row, first), *([(row, second)] if second.text != first.text else [])]
         elif first.stand_ins and found[row].normalized_score < _MIN_SCORE_ALONE:
             found[row] = _with_text(found[row].hypotheses, lambda _, own=texts[row]: own)
-    translations = translate([each.text for _, each in again], None) if again else []
-    best = {}
+    with naming_rows([row for row, _ in again]):
+        translations = translate([each.text for _, each in again], None) if again else []
+    candidates = {}
     for (row, reading), translation in zip(again, translations, strict=True):
         translation = translation and _restored(translation, reading.stand_ins)
         if translation:
             score = translation.normalized_score - reading.malus
-            best[row] = max(best.get(row, (score, translation)), (score, translation), key=_score)
-    for row, (score, translation) in best.items():
+            candidates.setdefault(row, []).append((score, translation))
+    for row, scored in candidates.items():
+        score, translation = max(scored, key=operator.itemgetter(0))
         if score > found[row].normalized_score + MIN_GAIN:
             found[row] = translation
     return found
@@ -94,10 +101,6 @@ def _readings(text, words, known, letters):
     opposite = {word: word.lower() for word in words if len(word) >= _MIN_WORD and not known}
     first, second = (_Reading(*_masked(text, words, each, letters)) for each in (known, opposite))
     return first, second._replace(malus=_MALUS if known else 0.0)
-
-
-def _score(pair):
-    return pair[0]
 
 
 def lost_acronyms(text, translation):

@@ -3,6 +3,7 @@
 import pytest
 
 from aiayn_keras_light.acronyms import translate_acronyms
+from aiayn_keras_light.text_batches import TextError
 from aiayn_keras_light.translating import Hypothesis, as_translation
 
 
@@ -167,3 +168,13 @@ def test_letters_of_the_text_itself_are_not_taken():
 def test_texts_without_a_translation_have_none():
     double = ScoresDouble({"the TV is on": []})
     assert translate_acronyms(["the TV is on"], double, "ヌ") == [None]
+
+
+def test_an_error_names_the_place_of_the_text():
+    def refuse(texts, progress):
+        if "it is ヌ here" in texts:
+            raise TextError("texts", texts.index("it is ヌ here"), "too long")
+        return ScoresDouble({})(texts, progress)
+
+    with pytest.raises(TextError, match=r"`texts\[1\]`: too long"):
+        translate_acronyms(["so it is", "it is IBM here"], refuse, "ヌ")
