@@ -124,7 +124,11 @@ def test_texts_are_split_as_in_python(page, tokenizer, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "text", ["Write to me@example.org.", "See https://a.org.", "Hi {name}!", "Open notes.txt."]
+    "text",
+    [
+        *("Write to me@example.org.", "See https://a.org.", "Hi {name}!", "Open notes.txt."),
+        *("My PC is off.", "Wait... what?", "I like tea 😀."),
+    ],
 )
 def test_addresses_and_placeholders_are_said_to_be_garbled(page, text):
     page.open(text=text)

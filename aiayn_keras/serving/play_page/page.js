@@ -24,7 +24,7 @@ const EXAMPLES = [
 const WAIT = 250; // milliseconds after the last key
 const OPENING = "Opening your model …";
 const BUSY = 1000; // milliseconds until a busy engine is asked again
-const PLACEABLE = /\w:\/\/|\bwww\.|@\w|#\p{L}|[a-z0-9]\.[a-z]{2,4}\b|\{[^{}]*\}|%[sd]|<\/?\w[^<>]*>/u; // what `aiayn-keras translate` keeps as it is
+const PLACEABLE = /\.{3}|…|\p{Extended_Pictographic}|\w:\/\/|\bwww\.|@\w|#\p{L}|[a-z0-9]\.[a-z]{2,4}\b|\{[^{}]*\}|%[sd]|<\/?\w[^<>]*>/u; // what `aiayn-keras translate` keeps as it is
 const VIEWS = facts.views; // the tabs, in their order
 const MAX_BEAMS = Math.max(5, facts.num_beams ?? 0);
 const MAX_ALPHA = Math.max(1.5, facts.length_penalty ?? 0);
@@ -149,7 +149,8 @@ async function translate() {
   const { text, beams, alpha } = state;
   problem(null);
   element("clear").hidden = !text;
-  element("bare").hidden = !PLACEABLE.test(text);
+  const hasAcronym = /\p{Lu}{2}/u.test(text) && /\p{Ll}/u.test(text);
+  element("bare").hidden = !hasAcronym && !PLACEABLE.test(text);
   if (text.length > facts.max_characters) {
     clear();
     const [length, most] = [text.length, facts.max_characters].map((number) => number.toLocaleString("en"));
