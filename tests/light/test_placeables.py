@@ -322,7 +322,8 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
             ":param name:",
         ),
         *("<@U123>", "<:smile:12>", "@a.b-c", "/help", "/index.html", "HTTP/1.1", "4711/24"),
-        *("d**n", "h*ck"),
+        *("d**n", "h*ck", "f***", "sh***"),
+        *("\\u00e9", "\\ud83d\\ude00"),
         *("40°25'N", "*.txt", "**/*.md", "50\\%", "ab[123]", 'NAME="a b"', "①"),
         *("-v, --verbose", "--name=x/y", "\\item", "\\cite{a}", ".. note::"),
         *(
