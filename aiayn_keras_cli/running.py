@@ -1,6 +1,7 @@
 """The way commands run: Keras loads quietly, and an error becomes one line."""
 
 import contextlib
+import errno
 import os
 import tempfile
 
@@ -137,6 +138,8 @@ def error_line(error):
         error: An `Exception`.
     """
     text = one_line(str(error))
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+        return f"standard output, or a temporary file, cannot be written: {error.strerror}."
     if isinstance(error, _FORESEEN) and not isinstance(error, _UNFORESEEN) and text:
         return text
     kind = type(error).__name__

@@ -63,7 +63,9 @@ def test_help_that_cannot_be_written_is_an_error_in_one_line(arguments):
         command = [sys.executable, "-m", "aiayn_keras_cli", *arguments]
         result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert result.returncode == 1
-    assert result.stderr == "Error: [Errno 28] No space left on device\n"
+    assert result.stderr == (
+        "Error: standard output, or a temporary file, cannot be written: No space left on device.\n"
+    )
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("translate", "--num-baems", "4")])
