@@ -21,7 +21,7 @@ Without an emoji that stands for a word (`My 🐶 is sick.`), no sentence is lef
 is usually worse by more.
 """
 _WORD = re.compile(rf"[{UNSPACED_LETTERS}]|[^\s{UNSPACED_LETTERS}]+")
-_HEARTS = "♥❤🧡💙💚💛💜🖤🤍🤎"
+HEARTS = "♥❤🧡💙💚💛💜🖤🤍🤎"
 _FIRST_WORD = re.compile(r"(?:^|[.!?…]\s)\W*\w+\s?\Z")
 _LAST_MARKS = re.compile(r"\W*\Z")
 _PICTURE = re.compile(
@@ -49,7 +49,7 @@ def without_emoji(text, words):
     before = ""
     for part, picture in itertools.pairwise([*parts, ""]):
         before += part
-        if picture in words and words[picture][0] in _HEARTS and _FIRST_WORD.search(before):
+        if picture in words and words[picture][0] in HEARTS and _FIRST_WORD.search(before):
             return None
     return "".join(part.rstrip() for part in parts[:-1:2]) + parts[-1]
 

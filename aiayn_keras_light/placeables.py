@@ -14,7 +14,7 @@ from aiayn_keras_light.alternatives import translate_alternatives
 from aiayn_keras_light.asides import with_asides, without_asides
 from aiayn_keras_light.checks import check_texts
 from aiayn_keras_light.ellipses import translate_ellipses
-from aiayn_keras_light.inner_emoji import with_emoji, without_emoji
+from aiayn_keras_light.inner_emoji import HEARTS, with_emoji, without_emoji
 from aiayn_keras_light.lost_numbers import lost_numbers, words_of_numbers
 from aiayn_keras_light.missing_spaces import with_spaces
 from aiayn_keras_light.placeable_patterns import ENTITY, LEAD, emoji, placeable_in_line
@@ -86,13 +86,14 @@ class _Masked:
             dataclasses.replace(each, text=self._fill(each.text))
             for each in translation.hypotheses
             if all(each.text.count(letter) == 1 for letter in self.words)
-            and not any(self._is_first_only_in(each.text, letter) for letter in self.emoji())
+            and not any(self._is_first_only_in(each.text, *heart) for heart in self.emoji().items())
         ]
         return as_translation(kept) if kept else None
 
-    def _is_first_only_in(self, translation, picture):
-        """True if the words before a picture are lost, as `I` of `I ❤ tea`."""
-        return translation.startswith(picture) and not self.text.startswith(picture)
+    def _is_first_only_in(self, translation, picture, word):
+        """True if the words before a heart that is a verb are lost, as `I` of `I ❤ tea`."""
+        is_first = translation.startswith(picture) and not self.text.startswith(picture)
+        return is_first and word[0] in HEARTS
 
     def _fill(self, text):
         stand_ins = "|".join(map(re.escape, self.words))
