@@ -24,7 +24,15 @@ def losses_of_updates(model, inputs, labels, batch_size, epochs):
 
     Returns:
         Float32 array of the loss of each batch, before the update that it makes.
+
+    Raises:
+        ValueError: If the batches cannot all have the same size.
     """
+    if len(labels) % batch_size:
+        raise ValueError(
+            "The number of sentences must be a multiple of `batch_size`. "
+            f"Received: {len(labels)} sentences, batch_size={batch_size}."
+        )
     losses = []
     for batch in np.split(np.arange(len(labels)), len(labels) // batch_size) * epochs:
         x = keras.tree.map_structure(lambda array, batch=batch: array[batch], inputs)
@@ -39,7 +47,15 @@ def head_off(attention, head):
     Args:
         attention: A built `MultiHeadAttention`.
         head: Number of the head, from 0.
+
+    Raises:
+        ValueError: If there is no such head.
     """
+    if not 0 <= head < attention.num_heads:
+        raise ValueError(
+            f"`head` must be at least 0 and at most {attention.num_heads - 1}, since heads are "
+            f"counted from 0. Received: head={head}."
+        )
     kernel = attention.output_dense.kernel
     trained, width = ops.convert_to_numpy(kernel), kernel.shape[0] // attention.num_heads
     without = trained.copy()

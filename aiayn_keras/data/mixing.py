@@ -49,7 +49,7 @@ def mix_texts(
 
     Example:
     >>> news = ParallelText(["a", "b"], ["A", "B"], name="news")
-    >>> talks = ParallelText("cdefgh", "CDEFGH", name="talks")
+    >>> talks = ParallelText([*"cdefgh"], [*"CDEFGH"], name="talks")
     >>> "".join(sorted(mix_texts(news, talks, share=0.6).sources))
     'aabbcdefgh'
     """

@@ -42,7 +42,7 @@ class ParallelText:
         name: Name of the text, used in messages and logs.
 
     Raises:
-        CorpusError: If the numbers of source and target sentences differ.
+        CorpusError: If the numbers of source and target sentences differ, or a side is one string.
 
     Example:
     >>> text = ParallelText(["a cat", "a dog"], ["eine Katze", "ein Hund"], name="pets")
@@ -58,6 +58,11 @@ class ParallelText:
 
     def __post_init__(self):
         """Freezes both sides and compares their lengths."""
+        for side in ("sources", "targets"):
+            if isinstance(getattr(self, side), str):  # would be one sentence for each letter
+                raise CorpusError(
+                    f"`{side}` must be a list of sentences. Received: {getattr(self, side)!r:.60}."
+                )
         object.__setattr__(self, "sources", tuple(self.sources))
         object.__setattr__(self, "targets", tuple(self.targets))
         if len(self.sources) != len(self.targets):

@@ -18,7 +18,12 @@ def make_attention_mask(query_padding_mask, key_padding_mask):
 
     Returns:
         Boolean tensor `(B, T, S)`, True where the numbers agree and are not 0.
+
+    Raises:
+        ValueError: For a mask that does not have rank 2.
     """
+    query_padding_mask = _with_two_axes("query_padding_mask", query_padding_mask)
+    key_padding_mask = _with_two_axes("key_padding_mask", key_padding_mask)
     query_padding_mask = ops.expand_dims(query_padding_mask, axis=2)  # (B, T, 1)
     key_padding_mask = ops.expand_dims(key_padding_mask, axis=1)  # (B, 1, S)
     same_sentence = ops.equal(query_padding_mask, key_padding_mask)
@@ -34,18 +39,34 @@ def make_causal_mask(query_padding_mask, key_padding_mask=None):
 
     Returns:
         Boolean tensor `(B, T, S)`, True on and below the diagonal.
+
+    Raises:
+        ValueError: For a mask that does not have rank 2.
     """
-    query_positions = key_positions = _positions(query_padding_mask)
+    query_positions = key_positions = _positions("query_padding_mask", query_padding_mask)
     if key_padding_mask is not None:
-        key_positions = _positions(key_padding_mask)
+        key_positions = _positions("key_padding_mask", key_padding_mask)
     return ops.greater_equal(
         ops.expand_dims(query_positions, axis=2), ops.expand_dims(key_positions, axis=1)
     )
 
 
-def _positions(padding_mask):
+def _positions(name, padding_mask):
     # A running sum, since `arange` needs a length and a symbolic tensor has none.
-    return ops.cumsum(ops.ones_like(padding_mask, dtype="int32"), axis=1)
+    ones = ops.ones_like(_with_two_axes(name, padding_mask), dtype="int32")
+    return ops.cumsum(ones, axis=1)
+
+
+def _with_two_axes(name, padding_mask):
+    padding_mask = _as_array(padding_mask)
+    shape = tuple(padding_mask.shape)
+    if len(shape) != 2:
+        raise ValueError(
+            f"`{name}` must have rank 2, a row for each of the B sentences. Received: rank "
+            f"{len(shape)}, shape={shape}. The mask of one sentence of T tokens without padding "
+            "is `np.ones((1, T))`."
+        )
+    return padding_mask
 
 
 def combine_masks(*masks):

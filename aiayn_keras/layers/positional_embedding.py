@@ -22,7 +22,15 @@ def sinusoidal_encoding(length, hidden_dim):
 
     Returns:
         Float32 NumPy array `(length, hidden_dim)`.
+
+    Raises:
+        ValueError: For an odd `hidden_dim`.
     """
+    if hidden_dim % 2:
+        raise ValueError(
+            "`hidden_dim` must be even, half sines and half cosines. "
+            f"Received: hidden_dim={hidden_dim}."
+        )
     positions = np.arange(length)[:, np.newaxis]
     even_dims = np.arange(0, hidden_dim, 2)
     angles = positions / 10_000 ** (even_dims / hidden_dim)  # (length, hidden_dim / 2)
@@ -50,7 +58,7 @@ class PositionalEmbedding(keras.layers.Layer):
         dropout: Share of the sum dropped in training (P_drop), in [0, 1).
 
     Call arguments:
-        x: Float tensor `(B, T, D)`, token embeddings. D is even.
+        x: Float tensor `(B, T, D)`, token embeddings. With sinusoids, D is even.
         padding_mask: Integer tensor `(B, T)`, sentence numbers, 0 for padding; or a boolean one,
             True on real positions. Without it, positions count from 0 to T - 1.
 
@@ -60,8 +68,9 @@ class PositionalEmbedding(keras.layers.Layer):
     Raises:
         TypeError: For a `max_sequence_length` that is not an integer.
         ValueError: For one that is not positive; at construction for an unknown `kind`; at build
-            for an odd D or an `x` without three axes; for a `padding_mask` of floats or of
-            another shape; for more positions than `max_sequence_length`, without a `padding_mask`.
+            for sinusoids of an odd D or an `x` without three axes; for a `padding_mask` of floats
+            or of another shape; for more positions than `max_sequence_length`, without a
+            `padding_mask`.
 
     Example:
         >>> tuple(PositionalEmbedding(max_sequence_length=9)(keras.ops.ones((2, 7, 12))).shape)
@@ -91,11 +100,6 @@ class PositionalEmbedding(keras.layers.Layer):
                 f"Received: shape={tuple(x_shape)}."
             )
         hidden_dim = x_shape[-1]
-        if hidden_dim % 2:
-            raise ValueError(
-                f"The width of `x` must be even, half sines and half cosines. "
-                f"Received: hidden_dim={hidden_dim}."
-            )
         if self.kind == "sinusoidal":
             self.table = sinusoidal_encoding(self.max_sequence_length, hidden_dim)
         else:

@@ -298,8 +298,9 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
         Raises:
             ValueError: For an unknown `model_type` or normalization, for one of `whole_words` that
-                no text can hold, for no text, for one that is not a string, such as None, or for
-                too little or too varied text for the size.
+                no text can hold, for a string in place of a list that is not the path of a file,
+                for no text, for one that is not a string, such as None, or for too little or too
+                varied text for the size.
         """
         if target_normalization is None:
             is_for_both = target_texts is None and normalization != "clean_nfkc"
@@ -312,6 +313,8 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 )
         _check_whole_words(whole_words, {normalization, target_normalization})
         names, rules = (normalization, target_normalization), normalization
+        for name, side in (("texts", texts), ("target_texts", target_texts)):
+            _check_is_no_text(name, side)
         sides = [_sentences(side) for side in (texts, target_texts) if side is not None]
         if target_normalization != normalization or normalization in OWN_NORMALIZATIONS:
             # By its own rules, and then as it is. A text of either language is learned in both
@@ -417,6 +420,14 @@ def _check_whole_words(words, normalizations):
                 f"{' or '.join(sorted(normalizations))} writes them, or no text would hold them. "
                 f"Received: {word!r:.60}, which becomes {written[0]!r:.60}."
             )
+
+
+def _check_is_no_text(name, texts):
+    if isinstance(texts, str) and not os.path.exists(texts):
+        raise ValueError(
+            f"`{name}` must be sentences, such as `text.splitlines()`, or the path of a file. "
+            f"Received: the string {texts!r:.60}, and there is no such file."
+        )
 
 
 def _sentences(texts):

@@ -139,11 +139,13 @@ def parse_linearized(text, words):
         MalformedTreeError: If brackets are unbalanced or have different labels, a constituent is
             empty, there is not exactly one root, the numbers of leaves and words differ, or the
             tree is deeper than `MAX_DEPTH`.
+        TypeError: If `words` is a string.
 
     Example:
         >>> str(parse_linearized("(S (NP XX )NP )S", ["Cats"]))
         '(S (NP (XX Cats)))'
     """
+    _check_words(words)
     stack, words_left = [("", [])], iter(words)
     for number, token in enumerate(text.split(), start=1):
         label, children = stack[-1]
@@ -173,6 +175,14 @@ def parse_linearized(text, words):
     return roots[0]
 
 
+def _check_words(words):
+    if isinstance(words, str):
+        raise TypeError(
+            "`words` must be a list of words, such as `sentence.split()`. "
+            f"Received: the string {words!r:.60}."
+        )
+
+
 def repair_linearized(text, words, root="S"):
     """Parses any line of tokens as a tree that is as close to the line as possible.
 
@@ -190,10 +200,14 @@ def repair_linearized(text, words, root="S"):
         A `Tree` whose leaves are the words. For a well-formed line, it is the same as that from
         `parse_linearized`.
 
+    Raises:
+        TypeError: If `words` is a string.
+
     Example:
         >>> str(repair_linearized("(S (NP XX )S XX", ["Cats", "sleep"]))
         '(S (S (NP (XX Cats))) (XX sleep))'
     """
+    _check_words(words)
     stack, words_left = [("", [])], iter(words)
 
     def close():

@@ -162,7 +162,7 @@ def _draw(axes, label, columns, histories):
     axes.grid(color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.xaxis.get_major_locator().set_params(integer=True, nbins=6)
+    axes.xaxis.get_major_locator().set_params(integer=True, nbins=6, min_n_ticks=1)
     if label == "learning rate":
         axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
     if label == "target tokens per second":

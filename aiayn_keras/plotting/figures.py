@@ -40,7 +40,7 @@ def finish(figure, path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_path(path) as temporary, warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
-            figure.savefig(temporary, format="png")
+            figure.savefig(temporary, format="png", bbox_inches="tight")
         _report(found, path)
     return figure
 
@@ -226,7 +226,7 @@ def _tidy(axes, x_label, y_label):
     axes.grid(color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.xaxis.get_major_locator().set_params(integer=True, nbins=6)
+    axes.xaxis.get_major_locator().set_params(integer=True, nbins=6, min_n_ticks=1)
     if y_label == "learning rate":
         axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
 

@@ -125,6 +125,8 @@ def _heat_maps(
     columns = math.ceil(len(maps) / rows)
     total_width = columns * (width + 0.15) + 0.085 * longest_query + 0.4 + (0.9 if scale else 0.0)
     title_lines = textwrap.wrap(title or "", int(13 * total_width))
+    names = ["\n".join(textwrap.wrap(name, int(14 * width))) for name in names]
+    height += 0.17 * max(name.count("\n") for name in names)
     figure = new_figure(total_width, rows * height + 0.2 * len(title_lines) + 0.2)
     grid = figure.subplots(rows, columns, squeeze=False)
     top = max(1e-6, float(np.nanmax(maps))) if scale else 1.0

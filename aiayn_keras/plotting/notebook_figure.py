@@ -16,5 +16,5 @@ class NotebookFigure(Figure):
     def _repr_png_(self):
         """Draws the figure for IPython, which displays plain figures only if pyplot is loaded."""
         picture = io.BytesIO()
-        self.savefig(picture, format="png")
+        self.savefig(picture, format="png", bbox_inches="tight")
         return picture.getvalue()

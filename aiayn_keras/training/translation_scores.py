@@ -83,8 +83,8 @@ def corpus_bleu(hypotheses, references, tokenizer="13a", lowercase=False):
         A `BleuScore`.
 
     Raises:
-        ValueError: If the lists are empty or differ in length, or the tokenizer is unknown or
-            cannot be used.
+        ValueError: If the lists are strings, empty or of different lengths, or the tokenizer is
+            unknown or cannot be used.
     """
     references = _as_sets(hypotheses, references)
     bleu = open_bleu(check_bleu_tokenizer(tokenizer), lowercase)
@@ -108,7 +108,7 @@ def corpus_chrf(hypotheses, references, lowercase=False):
         A `ChrfScore`.
 
     Raises:
-        ValueError: If the lists are empty or differ in length.
+        ValueError: If the lists are strings, empty or of different lengths.
     """
     references = _as_sets(hypotheses, references)
     chrf = sacrebleu.CHRF(lowercase=lowercase)
@@ -128,7 +128,7 @@ def corpus_ter(hypotheses, references, lowercase=False):
         A `TerScore`.
 
     Raises:
-        ValueError: If the lists are empty or differ in length.
+        ValueError: If the lists are strings, empty or of different lengths.
     """
     references = _as_sets(hypotheses, references)
     ter = sacrebleu.TER(case_sensitive=not lowercase)
@@ -138,6 +138,9 @@ def corpus_ter(hypotheses, references, lowercase=False):
 
 def _as_sets(hypotheses, references):
     """References as a list of lists, each as long as the hypotheses."""
+    for name, texts in (("hypotheses", hypotheses), ("references", references)):
+        if isinstance(texts, str):  # would be scored letter by letter
+            raise ValueError(f"`{name}` must be a list of strings. Received: {texts!r:.60}.")
     is_single = not references or isinstance(references[0], str)
     sets = [references] if is_single else references
     for each in sets:

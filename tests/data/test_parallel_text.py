@@ -10,6 +10,13 @@ from aiayn_keras.data.parallel_text import letters_of, split_of, splits_by_compo
 from tests.data.text_bytes import write
 
 
+def test_a_sentence_is_not_a_text_of_letters():
+    with pytest.raises(CorpusError, match=r"`sources` must be a list of sentences.*'a cat'"):
+        ParallelText("a cat", ["eine Katze"])
+    with pytest.raises(CorpusError, match="`targets` must be a list of sentences"):
+        ParallelText(["a cat"], "eine Katze")
+
+
 def test_two_files_are_paired_line_by_line(tmp_path):
     source = write(tmp_path / "a.en", "one\ntwo\n")
     target = write(tmp_path / "a.de", "eins\nzwei\n")

@@ -52,6 +52,16 @@ def test_padding_that_looks_at_padding_sees_nothing():
     same(make_attention_mask(np.array([[0]]), np.array([[0, 0]])), [[[o, o]]])
 
 
+@pytest.mark.parametrize("mask", [5, [1, 1, 0], np.ones((B, T, T))])
+def test_a_padding_mask_has_a_row_for_each_sentence(mask):
+    with pytest.raises(ValueError, match=r"`query_padding_mask` must have rank 2.*Received: rank"):
+        make_causal_mask(mask)
+    with pytest.raises(ValueError, match="`key_padding_mask` must have rank 2"):
+        make_causal_mask([[1, 1]], mask)
+    with pytest.raises(ValueError, match="`key_padding_mask` must have rank 2"):
+        make_attention_mask([[1, 1]], mask)
+
+
 def test_causal_mask_hides_the_future():
     same(
         make_causal_mask(np.array([[1, 1, 1, 1], [1, 2, 0, 0]])),

@@ -99,6 +99,12 @@ def test_dropout_drops_the_sum_in_training_only():
 def test_odd_width_is_refused():
     with pytest.raises(ValueError, match=r"must be even.*hidden_dim=5"):
         PositionalEmbedding().build((B, T, 5), (B, T))
+    with pytest.raises(ValueError, match=r"must be even.*hidden_dim=5"):
+        sinusoidal_encoding(T, 5)
+
+
+def test_learned_positions_have_any_width():
+    assert tuple(PositionalEmbedding(kind="learned")(normal(B, T, 5)).shape) == (B, T, 5)
 
 
 def test_a_number_of_positions_that_makes_no_layer_is_refused_by_name():

@@ -111,6 +111,14 @@ def test_empty_texts_are_named():
         TransformerTokenizer.train(["", " "], 20)
 
 
+@pytest.mark.parametrize("text", ["No such file.", "The cat sat on the mat. " * 50])
+def test_a_string_that_is_no_path_is_refused(text):
+    with pytest.raises(ValueError, match=r"`texts` must be sentences.*the string '(No|The)"):
+        TransformerTokenizer.train(text, 80)
+    with pytest.raises(ValueError, match="`target_texts` must be sentences"):
+        TransformerTokenizer.train(["a"], 80, target_texts=text)
+
+
 def test_targets_are_given_like_sources(tmp_path):
     path = tmp_path / "targets.txt"
     path.write_text("ein rotes Haus！\n", "utf-8")

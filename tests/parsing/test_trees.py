@@ -106,3 +106,9 @@ def test_a_repaired_tree_has_the_words_whatever_is_written(tokens):
     words = ["a", "b", "c"]
     tree = repair_linearized(" ".join(tokens), words)
     assert parse_linearized(linearize(tree), words).words() == words
+
+
+@pytest.mark.parametrize("parse", [parse_linearized, repair_linearized])
+def test_a_sentence_is_not_read_as_letters(parse):
+    with pytest.raises(TypeError, match=r"`words` must be a list of words.*string 'ab'"):
+        parse("(S XX XX )S", "ab")

@@ -51,6 +51,14 @@ def test_learning_curves_draw_loss_bleu_and_learning_rate_with_units():
     assert {axes.get_xlabel() for axes in (loss, bleu, rate)} == {"epoch"}
 
 
+def test_a_single_epoch_is_a_whole_number():
+    for figure in (
+        plotting.plot_learning_curves({"loss": [5.0]}),
+        plotting.plot_trainings({"a": {"updates": [1], "loss": [5.0]}}),
+    ):
+        assert all(tick == int(tick) for tick in figure.axes[0].get_xticks())
+
+
 def test_the_best_bleu_is_written_beside_its_point():
     _, bleu, _ = plotting.plot_learning_curves(HISTORY).axes
     (best,) = bleu.texts
@@ -159,6 +167,17 @@ def test_masks_show_true_as_filled():
     assert_close(shown(first), causal)
     red, green, blue, _ = first.images[0].cmap(1.0)
     assert red + green + blue < 1.0, "what may be looked at is dark"
+
+
+def test_names_of_maps_are_whole(tmp_path):
+    masks = {name: np.tri(7) for name in ("causal", "a name that is wider than its own map", "c")}
+    figure = plotting.plot_masks(masks, path=tmp_path / "masks.png")
+    renderer = figure.canvas.get_renderer()
+    left, middle, right = (axes.title.get_window_extent(renderer) for axes in figure.axes)
+    assert left.x1 < middle.x0
+    assert middle.x1 < right.x0
+    picture = read_png(tmp_path / "masks.png")
+    assert (picture[[0, -1]] == 1).all(), "names begin inside of the picture"
 
 
 @pytest.mark.parametrize("masks", [{}, {"a": [True]}, {"a": [[True]], "b": [[True, True]]}])

@@ -4,7 +4,11 @@ import pytest
 from sacrebleu.tokenizers import tokenizer_ja_mecab, tokenizer_spm
 
 from aiayn_keras.training import corpus_bleu, corpus_chrf, train
-from aiayn_keras.training.translation_scores import try_bleu_tokenizer, warn_of_missing_spaces
+from aiayn_keras.training.translation_scores import (
+    corpus_ter,
+    try_bleu_tokenizer,
+    warn_of_missing_spaces,
+)
 from tests.runs import small_recipe
 
 # === BLEU ===
@@ -23,6 +27,14 @@ def test_bleu_brings_its_signature():
     assert "case:lc" in bleu.signature
     assert "tok:none" in bleu.signature
     assert bleu.signature in str(bleu)
+
+
+@pytest.mark.parametrize("score", [corpus_bleu, corpus_chrf, corpus_ter])
+def test_a_sentence_is_not_scored_letter_by_letter(score):
+    with pytest.raises(ValueError, match=r"`hypotheses` must be a list of strings.*'Ein Hund\.'"):
+        score("Ein Hund.", ["Ein Hund."])
+    with pytest.raises(ValueError, match=r"`references` must be a list of strings"):
+        score(["Ein Hund."], "Ein Hund.")
 
 
 def test_unequal_lists_are_refused():

@@ -32,6 +32,23 @@ def test_each_loss_is_that_of_its_batch_before_its_update():
     np.testing.assert_allclose(losses, expected, rtol=1e-5)
 
 
+def test_batches_of_unequal_size_are_refused():
+    x = np.ones((2, 1), "float32")
+    with pytest.raises(ValueError, match="Received: 2 sentences, batch_size=3"):
+        losses_of_updates(linear_model(), x, x, batch_size=3, epochs=1)
+
+
+@pytest.mark.parametrize("head", [-1, H])
+def test_a_head_that_there_is_not_cannot_be_switched_off(head):
+    attention = layers.MultiHeadAttention(num_heads=H, key_dim=K)
+    attention.build((B, T, H * K), (B, T, H * K))
+    with (
+        pytest.raises(ValueError, match=f"counted from 0. Received: head={head}"),
+        head_off(attention, head),
+    ):
+        pass
+
+
 def test_inputs_may_have_names():
     ids = keras.Input((1,), name="ids")
     model = keras.Model({"ids": ids}, keras.layers.Dense(1, kernel_initializer="ones")(ids))
