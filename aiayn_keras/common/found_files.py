@@ -51,11 +51,16 @@ def find_files(pattern):
     system, path = file_system(pattern)
     files = _local_files(path) if is_local(system) else _remote_files(system, path, pattern)
     if not files:
-        is_folder = is_local(system) and os.path.isdir(path)
-        all_in_it = f"{str(pattern).rstrip('/')}/*"
-        remedy = f" It is a folder: for its files, give {all_in_it}." if is_folder else ""
+        remedy = _remedy(path) if is_local(system) else ""
         raise FileNotFoundError(f"There is no file {pattern}.{remedy}")
     return files
+
+
+def _remedy(path):
+    """Sentence about what is in the place of a file; "" if nothing is."""
+    if os.path.isdir(path):
+        return f" It is a folder: for its files, give {path.rstrip('/')}/*."
+    return " It is not a regular file." if os.path.exists(path) else ""
 
 
 def fixed_folder(pattern):
@@ -128,13 +133,13 @@ def _local_files(pattern):
         if stat.S_ISREG(facts.st_mode):
             first = files.setdefault((facts.st_dev, facts.st_ino), file)
             others += [name] if first is not file else []
-        elif stat.S_ISDIR(facts.st_mode) and "**" not in _parts(pattern):
+        elif stat.S_ISDIR(facts.st_mode) and _has_magic(pattern) and "**" not in _parts(pattern):
             folders.append(name)
     if others:
         logger.warning(
             "Read once: files that %s matches under several names, such as %s.", pattern, others[0]
         )
-    if files and folders:
+    if folders:
         logger.warning(
             "Left out: folders that %s matches, such as %s. In a pattern, **/ stands for folders.",
             *(pattern, folders[0]),

@@ -56,6 +56,12 @@ def test_folders_that_match_are_named(tmp_path, caplog):
     assert names_of(tmp_path / "*/*") == [f"{tmp_path}/a/y"]
     assert caplog.text.count("Left out") == 1
     assert f"Left out: folders that {tmp_path}/*/* matches, such as {tmp_path}/a/b." in caplog.text
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileNotFoundError, match=r"pipe\. It is not a regular file\.$"):
+        find_files(tmp_path / "pipe")
+    with pytest.raises(FileNotFoundError, match=r"no file \S*/a\*\.$"):
+        find_files(tmp_path / "a*")
+    assert f"folders that {tmp_path}/a* matches, such as {tmp_path}/a." in caplog.text
     with pytest.raises(FileNotFoundError, match=r"/a\. It is a folder: .* give \S*/a/\*\.$"):
         find_files(tmp_path / "a")
 
