@@ -21,7 +21,8 @@ def DOCUMENT_FORMAT(command):  # noqa: N802  used like the other options
         "--columns",
         metavar="NAME|NUMBER,...",
         callback=_read_columns,
-        help="For a table: the columns to translate, by the names in its first row or by numbers.",
+        help="For a table: the columns to translate, by the names in its first row or by numbers. "
+        "For Parquet files, the name of the column of lines.  [default there: text]",
     )
     document_format = click.option(
         "--format",

@@ -151,7 +151,8 @@ def translate(
     chosen = choose_documents(input_file, output, document, document_format)
     document = document or document_format == "text"
     if chosen is None and columns:
-        raise click.UsageError("--columns is for tables: give --input with a .csv or .tsv.")
+        _check_column(input_file, output, columns)
+        options["column"] = columns[0]
     if (output is not None or chosen is not None) and (prefix_file or as_json):
         raise click.UsageError(
             "--output and documents with a format only give translations: omit --prefixes and "
@@ -238,6 +239,20 @@ def translate_lines(model, texts, names, lines_before=0, **options):
             f"{names[0]}, line {line}: no translation keeps the constraint within --max-length and "
             "the model's positions, and begins with the prefix if there is one."
         ) from error
+
+
+def _check_column(pattern, output, columns):
+    """Refuses columns of anything but the files of a job that are Parquet."""
+    if output is None or not (pattern or "").endswith(".parquet"):
+        raise click.UsageError(
+            "--columns is for tables: give --input with a .csv or .tsv; or, with --output, with "
+            ".parquet."
+        )
+    if len(columns) > 1:
+        raise click.UsageError(
+            f"--columns names the one column of Parquet that holds the lines. Received: "
+            f"{','.join(columns)}."
+        )
 
 
 def _run_job(model_folder, pattern, output, ray, workers, options):

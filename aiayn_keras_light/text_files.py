@@ -125,8 +125,8 @@ _PACKERS = {
     b"PK\x03\x04": ("zip, as tables and documents of office programs are", "export it as text"),
     b"PAR1": (
         "Parquet",
-        "write `source<TAB>target` lines of its columns, or give it to `aiayn-keras prepare` under "
-        "a name that ends in .parquet",
+        "write its columns as lines of text, or give it to `aiayn-keras prepare` or `translate "
+        "--output` under a name that ends in .parquet",
     ),
 }
 """How a file begins that a program has packed: the program's name, and what to do."""

@@ -51,8 +51,16 @@ def find_files(pattern):
     system, path = file_system(pattern)
     files = _local_files(path) if is_local(system) else _remote_files(system, path, pattern)
     if not files:
-        raise FileNotFoundError(f"There is no file {pattern}.")
+        remedy = _remedy(path) if is_local(system) else ""
+        raise FileNotFoundError(f"There is no file {pattern}.{remedy}")
     return files
+
+
+def _remedy(path):
+    """Sentence about what is in the place of a file; "" if nothing is."""
+    if os.path.isdir(path):
+        return f" It is a folder: for its files, give {path.rstrip('/')}/*."
+    return " It is not a regular file." if os.path.exists(path) else ""
 
 
 def fixed_folder(pattern):
@@ -118,16 +126,23 @@ def _local_files(pattern):
     names = list(_matches(*_split_pattern(pattern)))
     if names == [pattern] and _has_magic(pattern) and len(set(_matches("", _parts(pattern)))) > 1:
         logger.warning("%s is a file; others that match it as a pattern are left out.", pattern)
-    files, others = {}, []
+    files, others, folders = {}, [], []
     for name in sorted(set(names), key=lambda name: (name.count("/"), name)):
         with naming_errors(name):
             file, facts = _local_file(name)
         if stat.S_ISREG(facts.st_mode):
             first = files.setdefault((facts.st_dev, facts.st_ino), file)
             others += [name] if first is not file else []
+        elif stat.S_ISDIR(facts.st_mode) and _has_magic(pattern) and "**" not in _parts(pattern):
+            folders.append(name)
     if others:
         logger.warning(
             "Read once: files that %s matches under several names, such as %s.", pattern, others[0]
+        )
+    if folders:
+        logger.warning(
+            "Left out: folders that %s matches, such as %s. In a pattern, **/ stands for folders.",
+            *(pattern, folders[0]),
         )
     return sorted(files.values(), key=lambda file: file.address)
 

@@ -24,7 +24,7 @@ from aiayn_keras.common.file_addresses import (
 )
 from aiayn_keras.common.folder_lock import hold_lock, lock_files
 from aiayn_keras.common.found_files import check_unchanged
-from aiayn_keras.data.token_shards import FileFacts
+from aiayn_keras.data.token_shards import FileFacts, facts_of
 from aiayn_keras_light.files import WRITING, digest_of_file
 from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
 from aiayn_keras_light.text_files import CorpusError
@@ -44,7 +44,7 @@ class Manifest(pydantic.BaseModel):
     Attributes:
         lines: Number of its lines.
         bad_lines: Number of unusable lines among them.
-        files: `FileFacts` of its results, by name.
+        files: `FileFacts` of its results and of its list of unusable lines, by name.
         records: Number of records in each of its shards, by name; empty for translations.
     """
 
@@ -102,13 +102,17 @@ class Job:
                 `files` is a list of each file's address and version.
 
         Raises:
-            FileExistsError: If the folder holds other results.
+            FileExistsError: If the folder holds other results, or a file is in its place.
             FolderInUseError: If another process is working on the job.
         """
         parts = [part.described() for part in self.parts]
         wanted = {"version": _VERSION, **description, "parts": parts}
         wanted = json.loads(json.dumps(wanted))
         is_local = not is_url(self.output)
+        if is_local and Path(self.output).is_file():
+            raise FileExistsError(
+                f"{self.output} is a file, and the results need a folder: name a new or empty one."
+            )
         with hold_lock(Path(self.output) / _LOCK) if is_local else contextlib.nullcontext():
             self._begin(wanted)
             yield
@@ -134,7 +138,8 @@ class Job:
                 ", or delete this one: none of its parts is finished" if names == {_JOB} else ""
             )
             raise FileExistsError(
-                f"{self.output} holds a different job, which differs in: {', '.join(differing)}"
+                f"{self.output} holds a different job, which differs in: "
+                f"{', '.join(_differences(there, {name: wanted[name] for name in differing}))}"
                 f"{_first_change(there['files'], wanted['files'])}. Choose a different folder"
                 f"{remedy}."
             )
@@ -180,7 +185,7 @@ class Job:
             part: A `Part` whose results are written.
             lines: Number of its lines.
             bad_lines: List of tuples of a line's number in the part, from 1, and its problem.
-            files: As in `Manifest`.
+            files: `FileFacts` of its results, by name.
             records: As in `Manifest`.
         """
         list_of_bad = join(self.output, f"{stem_of(part)}.bad.jsonl")
@@ -189,6 +194,7 @@ class Job:
             rows = [{"file": address, "line": n, "reason": reason} for n, reason in bad_lines]
             with whole_file(list_of_bad) as path:
                 path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+                files = {**files, path.name: facts_of(path)}
         else:  # one that a killed process wrote before the file was repaired
             delete_file(list_of_bad)
         manifest = Manifest(
@@ -254,6 +260,19 @@ def stem_of(part):
 def _visible(folders):
     """Names of folders without hidden ones and the one at the root of a volume."""
     return [name for name in folders if not name.startswith(".") and name != "lost+found"]
+
+
+def _differences(there, here, prefix=""):
+    """Names of the fields of `here` that differ, with both values of those in a field of it."""
+    texts = []
+    for name, value in here.items():
+        known = there.get(name)
+        if isinstance(known, dict) and isinstance(value, dict):
+            texts += _differences(known, {**dict.fromkeys(known), **value}, f"{prefix}{name}.")
+        elif known != value:
+            values = f" ({known!s:.60} there, {value!s:.60} here)" if prefix else ""
+            texts.append(f"{prefix}{name}{values}")
+    return texts
 
 
 def _first_change(before, now):

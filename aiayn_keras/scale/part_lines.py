@@ -62,8 +62,10 @@ def _read_rows(address, start, stop, columns):
         for column in columns:
             if names.count(column) != 1:
                 number = "no" if column not in names else f"{names.count(column)} times the"
+                remedy = " Name one of them (`column`, --columns)." if len(columns) == 1 else ""
                 raise CorpusError(
                     f"{address} has {number} column {column!r}. Its columns: {', '.join(names)}."
+                    f"{remedy}"
                 )
         for batch in parquet.iter_batches(
             _ROWS_PER_BATCH, row_groups=range(start, stop), columns=columns

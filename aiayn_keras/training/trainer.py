@@ -1,6 +1,7 @@
 """A whole training, as a recipe describes it: from parallel text to a model folder."""
 
 import contextlib
+import json
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +68,7 @@ from aiayn_keras.training.translation_scores import (
 )
 from aiayn_keras.training.validation import load_monitor, load_own, warn_of_shared_pairs
 from aiayn_keras_light.files import write_text
+from aiayn_keras_light.search_numbers import SEARCH_FILE
 
 logger = logging.getLogger(__name__)
 
@@ -354,12 +356,27 @@ def _open_folder(run, before):
             _note_changes(run, before)  # a recipe is replaced once its change is noted
         folder.create(run.recipe, run.translator.preprocessor.tokenizer, run.inputs)
         _list_bad_lines(run)
+        _write_search_defaults(run)
         if before is None:
             write_changes(folder.changes, next_changes([], 0, {}, 1))
     run.devices.wait("the folder is made")
     if not run.devices.is_first:
         check_inputs(folder, run.recipe, run.inputs)  # against those that the first has written
     run.changes.extend(read_changes(folder.changes))
+
+
+def _write_search_defaults(run):
+    """Writes the model's own numbers of a search, for commands that use a checkpoint.
+
+    A model that was delivered keeps those that it was delivered with.
+    """
+    path = run.folder.path / SEARCH_FILE
+    if (run.folder.path / "task.json").exists():
+        return
+    if run.translator.search_defaults:
+        write_text(path, json.dumps(run.translator.search_defaults, indent=1) + "\n")
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _list_bad_lines(run):

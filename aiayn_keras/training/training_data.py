@@ -40,6 +40,7 @@ MAX_VOCABULARY_PAIRS = 500_000
 _MAX_UNKNOWN = 0.3
 """Maximum share of unknown wordpieces in a text. A word in an unknown script has a share of one
 half: it is two pieces, the space before it and an unknown one."""
+_HOW_TO_USE_PATTERNS = "Only `prepare` reads patterns and URLs: name its folder as `corpus.shards`."
 _DIGEST_CHUNK = 10_000
 """Number of sentences that are hashed at a time."""
 
@@ -205,7 +206,12 @@ def read_training_files(section):
     """
     if section.tree_leaves is not None:
         return _read_files(section, section.train), []
-    read = read_pairs_and_bad_lines(*section.train)
+    try:
+        read = read_pairs_and_bad_lines(*section.train)
+    except FileNotFoundError as error:
+        if not any(is_url(name) or "*" in name for name in section.train):
+            raise
+        raise FileNotFoundError(f"{error} {_HOW_TO_USE_PATTERNS}") from None
     if section.bad_lines == "error":
         read.refuse_bad_lines(
             "Mend them (`aiayn-keras check` lists everything that is wrong with a text), or leave "

@@ -94,6 +94,7 @@ def test_what_is_no_document_is_refused_by_name(trained_run, tmp_path, name, opt
     [
         (("--document", "--format", "lines"), "cannot be combined with --format lines"),
         (("--columns", "a"), "--columns is for tables"),
+        (("--columns", "a,b", "--input", "x.parquet", "--output", "y"), "Received: a,b."),
         (("--format", "html", "--json"), "omit --prefixes and --json"),
         (("--format", "html", "--n-best", "2"), "omit --n-best"),
         (("--format", "html", "--long-text", "cut"), "omit --long-text"),

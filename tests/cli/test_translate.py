@@ -285,6 +285,19 @@ def test_options_that_cannot_be_combined_are_refused(options, message, trained_r
     assert message in " ".join(result.stderr.split())
 
 
+def test_a_job_reads_the_column_of_parquet_that_is_named(trained_run, model, tmp_path):
+    parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    lines = ["The girl is happy.", "Paul works."]
+    parquet.write_table(pyarrow.table({"id": [1, 2], "en": lines}), tmp_path / "in.parquet")
+    arguments = ("translate", trained_run, "--input", tmp_path / "in.parquet", "--output")
+    result = run(*arguments, tmp_path / "text")
+    assert_one_clear_line(result, "no column 'text'. Its columns: id, en.", "--columns")
+    result = run(*arguments, tmp_path / "en", "--columns", "en")
+    assert result.stdout == f"2 lines are in {tmp_path}/en.\n"
+    expected = [each.text for each in model.translate(lines)]
+    assert (tmp_path / "en/part-000000.txt").read_text("utf-8").splitlines() == expected
+
+
 @pytest.mark.slow
 def test_a_job_of_lines_treats_long_ones_as_it_is_told(trained_run, model, tmp_path):
     short, long = "Paul works.", "Paul works. " * 60

@@ -50,6 +50,22 @@ def test_a_file_of_that_name_is_not_taken_for_a_pattern(tmp_path, caplog):
     assert names_of(tmp_path / "q*.tsv") == names[:2]
 
 
+def test_folders_that_match_are_named(tmp_path, caplog):
+    names = write(tmp_path, "a/b/x", "a/y", "z")
+    assert names_of(tmp_path / "**/*") == names
+    assert names_of(tmp_path / "*/*") == [f"{tmp_path}/a/y"]
+    assert caplog.text.count("Left out") == 1
+    assert f"Left out: folders that {tmp_path}/*/* matches, such as {tmp_path}/a/b." in caplog.text
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileNotFoundError, match=r"pipe\. It is not a regular file\.$"):
+        find_files(tmp_path / "pipe")
+    with pytest.raises(FileNotFoundError, match=r"no file \S*/a\*\.$"):
+        find_files(tmp_path / "a*")
+    assert f"folders that {tmp_path}/a* matches, such as {tmp_path}/a." in caplog.text
+    with pytest.raises(FileNotFoundError, match=r"/a\. It is a folder: .* give \S*/a/\*\.$"):
+        find_files(tmp_path / "a")
+
+
 def test_a_file_is_found_once_however_links_lead_to_it(tmp_path, caplog):
     first, second = write(tmp_path, "d/a/x.txt", "d/y.txt")
     (tmp_path / "d/a/b").symlink_to(tmp_path / "d/a")

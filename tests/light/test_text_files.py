@@ -43,7 +43,7 @@ def test_the_lines_before_a_giant_one_are_given_without_it(tmp_path):
         ("xz: unpack it", lzma.compress(b"a\tb\n")),
         ("zstd: unpack it", b"\x28\xb5\x2f\xfd\x24\0\n"),
         ("zip, as tables .* export it as text", b"PK\x03\x04\x14\0\n"),
-        ("Parquet: write .* `aiayn-keras prepare`", b"PAR1\x15\x04\x15\xf0\n\0a\0\0\n"),
+        ("Parquet: write .* or `translate --output`", b"PAR1\x15\x04\x15\xf0\n\0a\0\0\n"),
     ],
     ids=["gzip", "bzip2", "xz", "zstd", "zip", "Parquet"],  # gzip's bytes have the time in them
 )

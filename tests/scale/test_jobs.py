@@ -185,6 +185,18 @@ def test_a_file_that_changed_after_its_part_was_read_is_no_success(tmp_path):
         finish_job(Job(str(tmp_path / "out"), parts), EngineDouble(), None, ())
 
 
+def test_a_list_of_bad_lines_that_is_lost_or_damaged_is_written_again(tmp_path):
+    (tmp_path / "in.txt").write_bytes(b"\xff\nPaul works.\n")
+    _, parts = plan_parts([str(tmp_path / "in.txt")])
+    job = Job(str(tmp_path / "out"), parts)
+    (tmp_path / "out").mkdir()
+    job.finish_part(parts[0], 2, [(1, "not UTF-8")], {})
+    assert job.open_parts()[0] == []
+    for damage in (lambda path: path.write_text("{"), Path.unlink):
+        damage(tmp_path / "out/part-000000.bad.jsonl")
+        assert job.open_parts() == (parts, {})
+
+
 def test_a_folder_of_something_else_is_refused(tmp_path):
     (tmp_path / "in.txt").write_text("The girl is happy.\n")
     arguments = (DEMO, tmp_path / "in.txt", tmp_path / "out")
@@ -192,9 +204,13 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
         translate_files(*arguments, min_length=3, max_length=2)
     translate_files(*arguments, num_beams=1)  # nothing was done
     with pytest.raises(
-        FileExistsError, match=r"different job, which differs in: options.*different folder\.$"
+        FileExistsError,
+        match=r"differs in: options\.num_beams \(1 there, 2 here\), "
+        r"options\.max_length \(None there, 7 here\)\. Choose a different folder\.$",
     ):
-        translate_files(*arguments, num_beams=2)
+        translate_files(*arguments, num_beams=2, max_length=7)
+    with pytest.raises(FileExistsError, match=r"in\.txt is a file, and the results need a folder"):
+        translate_files(*arguments[:2], tmp_path / "in.txt")
     (tmp_path / "in.txt").write_text("Paul works.\n")
     with pytest.raises(FileExistsError, match="differs in: files"):
         translate_files(*arguments, num_beams=1)

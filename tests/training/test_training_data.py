@@ -43,6 +43,16 @@ def test_without_test_files_the_validation_text_is_the_test(tmp_path):
     assert corpus.test == corpus.validation
 
 
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("*.tsv", True), ("s3://a/b.tsv", True), ("nowhere.tsv", False)]
+)
+def test_patterns_are_sent_to_prepare(tmp_path, name, remedy):
+    recipe = files_of(tmp_path, f"corpus.train=[{name!r}]")
+    with pytest.raises(FileNotFoundError, match="does not exist") as caught:
+        read_corpus(recipe)
+    assert ("name its folder as `corpus.shards`" in str(caught.value)) == remedy
+
+
 @pytest.mark.slow
 def test_text_and_shards_give_the_same_tokenizer_and_lengths(tmp_path):
     recipe = files_of(tmp_path)

@@ -13,6 +13,7 @@ from aiayn_keras.training import (
     read_state,
     under_way,
 )
+from aiayn_keras_light.search_numbers import read_search_defaults
 from tests.cli.command import (
     SOURCES,
     assert_one_clear_line,
@@ -27,7 +28,7 @@ from tests.training.changing import short_recipe, train_until
 def stopped_run(tmp_path_factory):
     """Folder of a training of six updates that was stopped after five."""
     folder = tmp_path_factory.mktemp("runs") / "stopped"
-    train_until(short_recipe("training.bleu_every=6"), folder, 5)
+    train_until(short_recipe("training.bleu_every=6", "evaluation.extra_length=3"), folder, 5)
     return folder
 
 
@@ -45,6 +46,12 @@ def test_the_best_checkpoint_so_far_is_used_unless_another_is_asked_for(stopped_
     assert not np.array_equal(embeddings[1], embeddings[2])
     with pytest.raises(FileNotFoundError, match=r"no checkpoint of update 3\. It has: 2, 4, 5\."):
         load_from_checkpoint(stopped_run, 3)
+
+
+def test_the_commands_search_as_the_checkpoint_s_model_does(stopped_run):
+    defaults = read_search_defaults(stopped_run)
+    assert defaults == load_from_checkpoint(stopped_run).model.search_defaults
+    assert defaults["extra_length"] == 3
 
 
 def test_what_was_never_measured_cannot_be_the_best(stopped_run, tmp_path):
