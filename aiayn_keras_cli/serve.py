@@ -1,5 +1,6 @@
 """`aiayn-keras serve`: a model in a local web page, or a kit over REST and gRPC."""
 
+import contextlib
 import shlex
 
 import click
@@ -113,7 +114,12 @@ def serve(folder, api, port, grpc_port, host, poll, open_browser, trust, **optio
             translator, facts = _open_model_folder(folder, options)
         else:
             translator, facts = _open_kit(folder, version, trust)
-        with open_server(Application(translator, facts, port), listener) as server:
+        application = Application(translator, facts, port)
+        # Ctrl-C may come as soon as the address is printed, before the server handles it.
+        with (
+            open_server(application, listener) as server,
+            contextlib.suppress(KeyboardInterrupt),
+        ):
             url = f"http://127.0.0.1:{port}/"
             click.echo(f"{facts.name}: {url} (Ctrl-C ends it)")
             if version is not None:

@@ -68,6 +68,15 @@ def test_it_is_served_until_it_is_interrupted(folder, options, name, deploy):
     assert code == 0
 
 
+def test_an_interruption_before_the_first_request_ends_it_quietly(monkeypatch):
+    def interrupt(url):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("click.launch", interrupt)
+    result = run("serve", FOLDER, "--engine", "keras", "--port", 0, "--open")
+    assert (result.exit_code, result.stdout.splitlines()[-1][:13]) == (0, "For exploring")
+
+
 def test_a_port_that_is_taken_is_said_before_anything_is_loaded():
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
