@@ -49,7 +49,7 @@ def head_off(attention, head):
         head: Number of the head, from 0.
 
     Raises:
-        ValueError: If there is no such head.
+        ValueError: If `head` is out of range.
     """
     if not 0 <= head < attention.num_heads:
         raise ValueError(

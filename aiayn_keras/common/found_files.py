@@ -52,7 +52,7 @@ def find_files(pattern):
     files = _local_files(path) if is_local(system) else _remote_files(system, path, pattern)
     if not files:
         remedy = _remedy(path) if is_local(system) else ""
-        raise FileNotFoundError(f"There is no file {pattern}.{remedy}")
+        raise FileNotFoundError(f"No file matches {pattern}.{remedy}")
     return files
 
 

@@ -426,7 +426,7 @@ def _check_is_no_text(name, texts):
     if isinstance(texts, str) and not os.path.exists(texts):
         raise ValueError(
             f"`{name}` must be sentences, such as `text.splitlines()`, or the path of a file. "
-            f"Received: the string {texts!r:.60}, and there is no such file."
+            f"Received: the string {texts!r:.60}, which is not the path of an existing file."
         )
 
 

@@ -266,7 +266,7 @@ def _files(path):
     files = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
     if not files:
         raise FileNotFoundError(
-            f"There is no file of trees in the folder {str(path)!r}: file names must end in "
+            f"No tree files in the folder {str(path)!r}: file names must end in "
             f"{', '.join(_SUFFIXES)}."
         )
     return files

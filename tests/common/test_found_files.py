@@ -59,7 +59,7 @@ def test_folders_that_match_are_named(tmp_path, caplog):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(FileNotFoundError, match=r"pipe\. It is not a regular file\.$"):
         find_files(tmp_path / "pipe")
-    with pytest.raises(FileNotFoundError, match=r"no file \S*/a\*\.$"):
+    with pytest.raises(FileNotFoundError, match=r"No file matches \S*/a\*\.$"):
         find_files(tmp_path / "a*")
     assert f"folders that {tmp_path}/a* matches, such as {tmp_path}/a." in caplog.text
     with pytest.raises(FileNotFoundError, match=r"/a\. It is a folder: .* give \S*/a/\*\.$"):

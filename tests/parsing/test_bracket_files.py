@@ -28,7 +28,7 @@ def test_files_of_a_folder_are_read_in_the_order_of_their_names(tmp_path):
         write(tmp_path / name, f"(NP (NN {noun}))")
     assert [tree.words() for tree in read_trees(tmp_path)] == [["a"], ["b"]]
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match=r"no file of trees in the folder '.*empty'.*\.mrg"):
+    with pytest.raises(FileNotFoundError, match=r"No tree files in the folder '.*empty'.*\.mrg"):
         read_trees(tmp_path / "empty")
     with pytest.raises(FileNotFoundError, match=r"Corpus file .* does not exist"):
         read_trees(tmp_path / "missing.mrg")

@@ -180,7 +180,7 @@ def _with_lost_words(sentences, lost, translate):
     `translate` itself does so with the others.
 
     Yields:
-        The number of each such sentence, and its translation, None if it is no better.
+        The number of each such sentence, and its new translation, or None unless that is better.
     """
     acronyms = {word for each in lost.values() for word in each.acronyms}
     known = known_words(acronyms, lambda texts, _: translate(texts, False))
