@@ -10,6 +10,9 @@ _AMOUNT = re.compile(
     r"(?!(?P=group))[.,](?P<decimals>\d+)(?![.,/-]?\d)",
     re.ASCII,
 )
+_DECADE = re.compile(r"(?<!\d)\d\d(\d0)(?='?s\b)")
+_ROMAN = re.compile(r"\b(?=[XVI]{2}|X)(X{0,3})(IX|IV|V?I{0,3})(?:e|ème)?\b")
+_ROMAN_ONES = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
 _EXCHANGED = str.maketrans(",.", ".,")
 _ARABIC_SEPARATORS = str.maketrans("٬٫", ",.")
 _CLOCK_TIME = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])")
@@ -24,13 +27,16 @@ def lost_numbers(source, translation):
 
     Their digits are compared, in any script and however they are grouped. Dates, amounts and the
     like must also be divided in the same way: `1.234.56` and `123.456` are not `1,234.56`. Numbers
-    of one digit and times may be words in a translation.
+    of one digit and times may be words in a translation, the 19th century may be XIX, and the 1980s
+    the years 80.
     """
     wanted = _NUMBER.findall(_CLOCK_TIME.sub("", source))
     if not any(len(number) > 1 for number in wanted):
         return frozenset()
     groups = set(_digits(" ".join(_NUMBER.findall(translation))).split(" "))
     whole = {_digits(number).replace(" ", "") for number in _NUMBER.findall(translation)}
+    whole |= _roman_numbers(translation)
+    whole |= {each[0] for each in _DECADE.finditer(source) if each[1] in whole}
     lost = set()
     for number in wanted:
         parts = _digits(number).split(" ")
@@ -59,6 +65,13 @@ def _numbers_with_other_separators(source, translation):
         and (not _GROUPS.fullmatch(number) or _digits(number) in mixed)
     )
     return {_NUMBER.match(number)[0] for number in lost}
+
+
+def _roman_numbers(text):
+    """Set of the Roman numerals up to XXXIX in a text, as strings of digits."""
+    return {
+        str(10 * len(each[1]) + _ROMAN_ONES.index(each[2])) for each in _ROMAN.finditer(text)
+    }
 
 
 def _exchanged(number):
