@@ -69,9 +69,7 @@ def _numbers_with_other_separators(source, translation):
 
 def _roman_numbers(text):
     """Set of the Roman numerals up to XXXIX in a text, as strings of digits."""
-    return {
-        str(10 * len(each[1]) + _ROMAN_ONES.index(each[2])) for each in _ROMAN.finditer(text)
-    }
+    return {str(10 * len(each[1]) + _ROMAN_ONES.index(each[2])) for each in _ROMAN.finditer(text)}
 
 
 def _exchanged(number):
