@@ -10,6 +10,7 @@ translations is taken if the model thinks it much more probable than the first.
 import dataclasses
 import operator
 import re
+from collections import Counter
 from typing import NamedTuple
 
 from aiayn_keras_light.scripts import spaced_from_latin
@@ -106,18 +107,29 @@ def _readings(text, words, known, letters):
 def lost_acronyms(text, translation):
     """Tuple of the capital words of a text that its translation lacks.
 
-    It is empty if more than half of the words of the text are in capitals.
+    It is empty if more than half of the words of the text are in capitals. A new capital word with
+    the same letters, or one more, is taken for the translation of an acronym: `ONU` for `UN`,
+    `OTAN` for `NATO`.
     """
     words = [match[0] for match in _WORD.finditer(spaced_from_latin(text))]
     capitals = [word for word in words if _is_capital(word)]
     if not capitals or len(capitals) > _MAX_WORDS or 1 < len(words) < 2 * len(capitals):
         return ()
     translation = spaced_from_latin(translation)
+    written = {match[0] for match in _WORD.finditer(translation) if _is_capital(match[0])}
+    new = written.difference(capitals)
     return tuple(
         word
         for word in dict.fromkeys(capitals)
         if not re.search(rf"(?<!\w){re.escape(_singular(word))}(?![^\W\d_])", translation)
+        and not any(_is_rearranged(word, other) for other in new)
     )
+
+
+def _is_rearranged(word, other):
+    """Returns whether an acronym has the letters of another, and at most one more."""
+    letters, others = Counter(word), Counter(other)
+    return letters <= others and others.total() <= letters.total() + 1
 
 
 def _is_capital(word):

@@ -58,6 +58,8 @@ def test_a_lost_acronym_is_put_back():
         ("I am at IBM", "我在IBM工作"),
         ("see Tom and Mary", "ven"),
         ("MY PC IS OFF", "?"),
+        ("the UN met in May", "la ONU se reunió"),
+        ("NATO and the EU met in May", "la OTAN y la UE"),
         ("IBM PC", "?"),
         ("at IBM.com or A/B@IBM", "?"),
         ("Anglo-Saxon art", "?"),
@@ -69,6 +71,16 @@ def test_a_lost_acronym_is_put_back():
 def test_other_texts_are_read_once(text, translation):
     found, calls = translated(text, {text: [(translation, -2.0)]})
     assert (found.text, len(calls)) == (translation, 1)
+
+
+def test_another_acronym_with_other_letters_is_no_translation():
+    answers = {"my PC is off": [("mi CD", -2.0)], "my ヌ is off": [("mi ヌ", -1.0)]}
+    assert translated("my PC is off", answers)[0].text == "mi PC"
+    answers = {
+        "the EU and the UE met": [("la UE", -2.0)],
+        "the ヌ and the UE met": [("la ヌ", -1.0)],
+    }
+    assert translated("the EU and the UE met", answers)[0].text == "la EU"
 
 
 @pytest.mark.parametrize("word", ["PC", "CDs", "U.S.", "USB-C", "PayPal", "ООН"])
