@@ -116,10 +116,11 @@ def emoji():
 _INDEX = "²³¹⁰ⁱ⁴-₎ₐ-ₜ¼-¾⅐-⅞↉"
 _CURRENCIES = "AUD|BRL|CAD|CHF|CNY|DKK|EUR|GBP|INR|JPY|MXN|NOK|PLN|SEK|USD"
 _UNITS = (
-    "[µμ]g|mcg|mg|g|[cdm]?[lL]|[µμ]m|mm|m/s|km/h|kph|mph|ft|lbs?|oz|[kM]?W|kWh|m?V|mAh?|[kMG]?Hz|"
-    "[kKMGT]i?B|[kMG]bps|[kMG]b/s|dB|px|dpi|rpm|[°º]F|mmHg|[hk]?Pa|psi|kcal|kJ|ms|tsp|[Tt]bsp"
+    "[µμ]g|mcg|mg|g|[cdm]?[lL]|[µμ]m|mm|m/s|km/h|kph|[kM]?W|kWh|m?V|mAh?|[kMG]?Hz|"
+    "[kKMGT]i?B|[kMG]bps|[kMG]b/s|dB|px|dpi|rpm|[°º]F|mmHg|[hk]?Pa|psi|kcal|kJ|ms"
 )
-"""Symbols of units, without those of everyday sentences: kg, m, cm, km, min and °C."""
+"""Symbols of units, without those of everyday sentences: kg, m, cm, km, min and °C; and without
+those that other languages write as words: ft, lb, oz, mph, tsp and tbsp."""
 _TERM = r"(?:[A-Za-z]|[$€£¥]?\d+(?:[.,]\d+)*)"
 _KAOMOJI_SIGNS = "°□■◕‿◡⊙◉◔ಠಥ益￣╥﹏⌐ᴥ╹▽∀≧≦•ツ^"
 STAMP = (
