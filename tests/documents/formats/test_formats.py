@@ -127,8 +127,8 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
             ["(555) 010-9999", "f()", "a.b()", "std::string", "--help", "-x, --exit"],
         ),
         (
-            "at 50 km/h, 20 °C (68 °F), 2 x 500 mg, 45–50 mph, 5 min, 5'10\", 1½ cups, 1234567",
-            ["50 km/h", "68 °F", "2 x 500 mg", "45–50 mph", "5'10\"", "1½", "1234567"],
+            "at 50 km/h, 20 °C (68 °F), 2 x 500 mg, 45–50 km/h, 5 min, 5'10\", 1½ cups, 1234567",
+            ["50 km/h", "68 °F", "2 x 500 mg", "45–50 km/h", "5'10\"", "1½", "1234567"],
         ),
         (
             "if x < 5 and a + b >= 3, then 10^6, CO₂, 1e-5, m^2; age > 30, 2 * 3 = 6; I <3 tea",
