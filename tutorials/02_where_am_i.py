@@ -325,8 +325,8 @@ assert moved.min() > 0.5
 
 # %% [markdown]
 # `▁saw` and the full stop kept their places and changed little; the four pieces that moved changed
-# by more than two thirds of a vector's length. So the vectors of the two sentences differ, and the
-# decoder that reads them can tell who saw whom.
+# by about two thirds of a vector's length or more. So the vectors of the two sentences differ, and
+# the decoder that reads them can tell who saw whom.
 
 # %% [markdown]
 # ## The picture
