@@ -373,9 +373,9 @@ for language, W in cases:
 sentences = [
     "I can't help laughing.",
     "It's raining cats and dogs.",
-    "The mall is deserted.",
     "The cat that the dog chased ran up a tree.",
-    "Never have I seen such a mess.",
+    "I haven't the faintest idea.",
+    "The lights went out when I was reading.",
 ]
 
 # %% [markdown]
@@ -394,11 +394,11 @@ print(f"\n{better} of {len(sentences)}")
 assert 0 < better < len(sentences)
 
 # %% [markdown]
-# For four of the five, four beams find what greedy search finds. In the fifth, greedy search writes
-# *un desastre tan desorden*, "a disaster so mess"; the more probable translation is a sentence, in
-# which only *such* is lost. But what both find may be wrong: the shopping *mall* becomes a
-# *pelota*, a ball, and the dog chases the cat *to* a tree. The search finds what the model
-# considers probable: it does not know more than the model.
+# For three of the five, four beams find what greedy search finds. In the fourth, greedy search
+# writes *la idea más desmayada*, an idea that has fainted; the more probable translation is right.
+# In the fifth it is the other way round: *se apagaron* is right, and the more probable *salieron*
+# means that the lights left the room. And what both find may be wrong: the dog chases the cat *to*
+# a tree. The search finds what the model considers probable: it does not know more than the model.
 #
 # `translate` also returns the runners-up, best first. In Spanish it rains *a cántaros*, in
 # pitchers; this model knows only cats and dogs.
@@ -462,8 +462,9 @@ print(f"{found.score:.2f}  {found.text}")
 # %% [markdown]
 # Next we translate the same sentence four times at each temperature. `generate` is the way to write
 # text in KerasHub, the library of models that this package builds on, and KerasHub's samplers draw.
-# What they draw depends on the machine, so these draws are kept in a file; set `DRAW_AGAIN` to
-# `True` for draws of your own. The number before each text is its log-probability, computed here.
+# What they draw depends on the machine, so draws are kept in a file. (They come from an earlier
+# state of the model, which has been trained further since.) Set `DRAW_AGAIN` to `True` for draws of
+# your own. The number before each text is its log-probability, computed here.
 
 # %%
 import json
@@ -499,7 +500,7 @@ assert found.score + 1e-3 > scores[0.5].mean() > scores[1.0].mean() > scores[1.5
 
 # %% [markdown]
 # Not reliably. At τ = 0.5 all four are as good as what the search found: *doctora* and *médica* are
-# words for doctors too, and for women. At τ = 1 two are good, and two have a piece that makes no
+# both words for a woman who is a doctor. At τ = 1 two are good, and two have a piece that makes no
 # sense. At τ = 1.5 all are nonsense: one wrong piece leads to the next. Label smoothing (notebook
 # 07) explains how this can happen: it teaches the model to leave a probability of 0.1 to all the
 # other pieces *together*. A temperature above 1 makes that share larger.

@@ -95,16 +95,16 @@ assert "mosca" in translated["There is a fly in my soup."].text
 
 # %%
 bad = {
-    "She gave him the cold shoulder.": "word for word; she paid no attention to him",
+    "She gave him the cold shoulder.": "resfriado: a cold with a cough; she ignored him",
     "The cat that the dog chased ran up a tree.": "nested clause: who chased whom?",
     "He sat on the bank of the river.": "banco is a money bank or a bench; a river has an orilla",
     "He kicked the bucket.": "word for word; the idiom means that he died",
     "The judge dismissed the case.": "despidió: as one dismisses an employee",
     "The nurse said he was tired.": "a he becomes a woman: la enfermera",
-    "Photosynthesis turns light into sugar.": "an unknown word is miscopied; se toca is touched",
-    "ngl that was awesome": "chat shorthand that it has not read: Inglaterra is England",
-    "Wireless keyboard, black": "a shop's label: wireless becomes despite having",
-    "Dear hiring manager,": "a greeting that it has not read: queridos are several",
+    "Photosynthesis turns light into sugar.": "an unknown word is copied; se toca is touched",
+    "smh my bro forgot again": "chat shorthand: I forgot the broom (escoba) again",
+    "Wireless keyboard, black": "a shop's label: inoxidable is stainless, as steel is",
+    "Dear hiring manager,": "the greeting of a letter: there is no word jerente",
 }
 
 # %% [markdown]
@@ -131,10 +131,10 @@ assert "La enfermera" in translated["The nurse said he was tired."].text
 #   training text, even though the sentence says *he*.
 # - **Lost structure**: the nested clause. The model has learned from short sentences: those in its
 #   test set have seven words and punctuation marks on average.
-# - **A different kind of text**: the beginning of a letter, a chat message, a shop's label. The
-#   training text has some of these, and *Dear Mr. Lopez,* or *c u tmrw* come out right, but the
-#   model has not learned enough from them for others. (The recipe below adds such text, and also
-#   capitals, typing errors and numbers.)
+# - **A different kind of text**: the beginning of a letter, a chat message, a shop's label. Tatoeba
+#   has hardly any. So the recipe below adds some from a corpus of such texts, `phrases-en-es`, and
+#   a later training added more: since then, *Dear landlord,* and *Extra virgin olive oil* come out
+#   right. But the model has not learned enough from them for others.
 #
 # ## Unknown words fall into small pieces
 
@@ -193,9 +193,10 @@ figure
 
 # %% [markdown]
 # It knows only in part. Five scores are clearly below those of all good translations: those of the
-# three texts of a different kind, of photosynthesis and of the judge. But the other five, about the
-# cold shoulder, the cat, the bank, the nurse and the bucket, lie among the good ones. A score warns
-# of text unlike the training text; it does not warn of a meaning that was missed.
+# three texts of a different kind, of photosynthesis and of the cat. But the translations about the
+# bucket and the judge are hardly less probable than *se quedó sin*, and those about the bank, the
+# nurse and the cold shoulder lie among the good ones. A score warns of words and structures unlike
+# those of the training text; it does not warn of a meaning that was missed.
 #
 # ## Your sentence
 #
@@ -224,7 +225,7 @@ evaluation = json.loads(
 )
 print(f"{evaluation['sentences']:,} sentences: {evaluation['bleu']:.2f} BLEU")
 print(f"{evaluation['signature']}\n{evaluation['details']}")
-assert round(evaluation["bleu"], 2) == 50.51
+assert round(evaluation["bleu"], 2) == 49.67
 
 # %% [markdown]
 # How do sentences become such a number? An *n-gram* is n words in a row. BLEU counts which of a
@@ -272,8 +273,8 @@ references = {
 }
 
 # %% [markdown]
-# **Predict:** Three of the five match the reference word for word. Is their BLEU nearer to 40, 60
-# or 80?
+# **Predict:** Two of the five match the reference word for word. Is their BLEU nearer to 30, 50
+# or 70?
 
 # %%
 from aiayn_keras.training import corpus_bleu
@@ -287,14 +288,14 @@ print(f"{by_hand:.2f} by hand, {package:.2f} by the package, which asks sacreBLE
 np.testing.assert_allclose(by_hand, package, rtol=1e-6)
 
 # %% [markdown]
-# An extra *Él*, which no reader would mind, costs points, and so does every other word that
-# differs from the reference, even if it is just as good. BLEU is an average over many sentences and
-# says little about a single one. Different ways to split text into words change it by a point or
-# more. That is why sacreBLEU writes a *signature* beside it (`tok:13a` is the way to split,
-# `case:mixed` means that capitals count). A figure without its signature says little.
+# *Médica* is as good as *doctora*, and yet it costs points: every word that differs from the
+# reference does. BLEU is an average over many sentences and says little about a single one.
+# Different ways to split text into words change it by a point or more. That is why sacreBLEU writes
+# a *signature* beside it (`tok:13a` is the way to split, `case:mixed` means that capitals count). A
+# figure without its signature says little.
 #
 # BLEU compares models only on the **same** sentences. The paper's Table 2 (section 6.1) has 27.3
-# for the base model and 28.4 for the big one on English to German news of 2014; 50.51 on short
+# for the base model and 28.4 for the big one on English to German news of 2014; 49.67 on short
 # everyday sentences does not mean that this model is better. Its recipe is the paper's on a small
 # scale; the paper's other experiments, sections 6.2 and 6.3, are repeated on a small scale in
 # [docs/reproduction.md](../docs/reproduction.md) and [docs/parsing.md](../docs/parsing.md).
@@ -318,14 +319,18 @@ assert recipe.augmentation.variants == 5
 
 # %% [markdown]
 # The training took three minutes on an H200 (two CPU cores would need ten hours), so this notebook
-# reads its records instead of repeating it. (An hour on two cores then taught the included
-# model more about numbers: see its [card](../saved_models/tatoeba_en_es_keras/README.md).) In a
-# shell, you would start it with:
+# reads its records instead of repeating it. In a shell, you would start it with:
 #
 # ```shell
 # aiayn-keras train tatoeba_en_es --output runs/tatoeba
 # aiayn-keras translate runs/tatoeba < sentences.en
 # ```
+#
+# The included model was then trained further on two cores: for an hour on more numbers, and for
+# half an hour on Tatoeba mixed with `phrases-en-es`, 27,769 letters, labels, signs, chats and
+# sentences with rarer words. On the test text of that corpus, BLEU rose from 26.6 to 35.3; on the
+# one above, Tatoeba's, it fell by 0.9. (The model's
+# [card](../saved_models/tatoeba_en_es_keras/README.md) says more.)
 #
 # ## The curves
 #

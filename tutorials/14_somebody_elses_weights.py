@@ -484,7 +484,7 @@ figure
 # %% [markdown]
 # The low bits of the fraction are lost in the rounding of float32 (a change of 0 is drawn at 10⁻⁷);
 # from about bit 13 on, each moves the logits twice as far as the one before. Flipping any of the
-# bits 26 to 29 makes the number nearly 0, as if it had been left out. Flipping bit 30 makes it −5.6
+# bits 26 to 29 makes the number nearly 0, as if it had been left out. Flipping bit 30 makes it −9.1
 # · 10³⁶. That is a finite number, so the converter accepts it, but the logits become NaN ("not a
 # number"), and the picture can only show that word.
 

@@ -78,11 +78,12 @@ query.assign(ops.convert_to_numpy(query).T)  # as it stands in the file; assign 
 wrong = converted.translate([sentence])[0]
 print(f"right: {right.text} ({right.score:.2f})")
 print(f"wrong: {wrong.text} ({wrong.score:.2f})")
-assert right.text == "La chica está muy feliz hoy."
+assert right.text == "La niña está muy feliz hoy."
 assert wrong.text == "La chica es muy feliz hoy."
 
 # %% [markdown]
 # Nothing complains, since the shape is the same. A single word of this easy sentence is wrong:
-# Spanish says *está* for how somebody is today. The score is even a little better, because eight
-# other attentions and the residual connections still work. Such a mistake makes translations worse,
-# and later nobody can find the cause. That is why a converter is tested by comparing numbers.
+# Spanish says *está* for how somebody is today. (*Chica* is a girl, too.) The score has hardly
+# changed, because eight other attentions and the residual connections still work. Such a mistake
+# makes translations worse, and later nobody can find the cause. That is why a converter is tested
+# by comparing numbers.
