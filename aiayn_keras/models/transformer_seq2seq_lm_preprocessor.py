@@ -2,6 +2,7 @@
 
 import os
 import threading
+import warnings
 from collections.abc import Iterable
 
 import keras
@@ -52,6 +53,19 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
 
     backbone_cls = TransformerBackbone
     tokenizer_cls = TransformerTokenizer
+
+    def __init_subclass__(cls, **kwargs):
+        """Warns of methods that only some methods of a model use."""
+        super().__init_subclass__(**kwargs)
+        for name in ("call", "generate_preprocess", "generate_postprocess"):
+            if name in vars(cls):
+                users = "`fit`, `evaluate` and `predict`" if name == "call" else "`generate`"
+                warnings.warn(
+                    f"`{cls.__name__}.{name}` changes the texts of {users}, but not those of "
+                    "`translate`, `score` and the exports, which ask the tokenizer. For all of "
+                    "them, change the texts before you give them to the model.",
+                    stacklevel=2,
+                )
 
     def __init__(
         self, tokenizer, encoder_sequence_length=128, decoder_sequence_length=128, **kwargs

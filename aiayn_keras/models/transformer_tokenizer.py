@@ -3,6 +3,7 @@
 import io
 import itertools
 import os
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -36,7 +37,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
     """A SentencePiece tokenizer with padding 0, unknown 1, start 2 and end 3.
 
     Imported models may split translations differently from sources, with a second SentencePiece
-    model of the same tokens.
+    model of the same tokens. Methods of a subclass then hold for sources alone.
 
     Args:
         proto: Path or bytes of a SentencePiece model that holds the pieces `<pad>`, `<unk>`, `<s>`
@@ -112,6 +113,15 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 f"{self.vocabulary_size()}. Received: {target.vocabulary_size()}."
             )
         self._target.tokenizer = target
+        for name in ("tokenize", "detokenize"):
+            if getattr(type(self), name) is not getattr(TransformerTokenizer, name):
+                warnings.warn(
+                    f"`{type(self).__name__}.{name}` is not used for translations, which have a "
+                    "SentencePiece model of their own and a plain TransformerTokenizer with it. "
+                    "Both sides share one, and your method, if `train` is given the same "
+                    "`normalization` and `target_normalization`.",
+                    stacklevel=2,
+                )
 
     def save_assets(self, dir_path):
         super().save_assets(dir_path)
