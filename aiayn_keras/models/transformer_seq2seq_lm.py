@@ -370,8 +370,9 @@ class TransformerSeq2SeqLM(TrainingSteps):
             ValueError: For a text without words or too long for the model, no beam count or no
                 exponent, options out of range, or if no translation is found.
         """
-        search_options = {**self.search_defaults, **search_options}
-        options = options_to_record(beam_counts, length_penalties, search_options)
+        options = options_to_record(
+            beam_counts, length_penalties, self.search_defaults, search_options
+        )
         return record_search(
             self.backbone, self._tokenizer, source, options, self._compiled, progress
         )
