@@ -46,7 +46,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         all int32, and float32 weights `(B, T)`, 1 for labels and 0 for padding.
 
     Raises:
-        TypeError: For a length that is not an integer.
+        TypeError: For any other tokenizer, or a length that is not an integer.
         ValueError: For a length out of range, sources without targets, labels `y` beside a
             dictionary of texts, and weights of another shape.
     """
@@ -70,6 +70,12 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
     def __init__(
         self, tokenizer, encoder_sequence_length=128, decoder_sequence_length=128, **kwargs
     ):
+        if not isinstance(tokenizer, TransformerTokenizer):
+            raise TypeError(
+                "`tokenizer` must be a TransformerTokenizer, such as "
+                "`TransformerTokenizer(path)` of a SentencePiece model. "
+                f"Received: {tokenizer!r:.60}."
+            )
         most = INTEGERS["max_sequence_length"][1]
         super().__init__(
             tokenizer,

@@ -396,15 +396,13 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         return self._changed(*map(split_digits, (self.proto, self.of_targets().proto)))
 
     def _changed(self, proto, target_proto):
-        if target_proto == proto:  # without `source_end` it is made from the sources' anyway
-            target_proto = None
-        return type(self)(
-            proto,
-            target_proto=target_proto,
-            source_end=self.source_end,
-            copy_without_letters=self.copy_without_letters,
-            learned_length=self.learned_length,
-        )
+        # With the options of a subclass's own.
+        changed = type(self).from_config({**self.get_config(), "separate_target": False})
+        changed.set_proto(proto)
+        if target_proto != proto:  # without `source_end` it is made from the sources' anyway
+            changed._set_target_proto(target_proto, "`target_proto`")
+            changed._add_target_asset()
+        return changed
 
 
 def _holds_text(inputs):

@@ -26,6 +26,13 @@ class Shouting(TransformerTokenizer):
     """Reads capitals as small letters."""
 
 
+class Whispering(TransformerTokenizer):
+    """A class of a notebook or program, whose module Keras does not write."""
+
+
+Whispering.__module__ = "__main__"
+
+
 @pytest.fixture
 def own_model_cls():
     """A model class that is registered for one test only.
@@ -57,6 +64,7 @@ def build(cls=TransformerSeq2SeqLM, activation="relu", make_tokenizer=lambda pro
         ({"activation": half_relu}, r"refuse: config.json: `activation` must be a name"),
         ({"activation": keras.layers.LeakyReLU(0.3)}, r"`activation` must be a name"),
         ({"make_tokenizer": lambda plain: Shouting(plain.proto)}, r"tokenizer.class_name"),
+        ({"make_tokenizer": lambda plain: Whispering(plain.proto)}, r"tokenizer.class_name"),
         (
             {"make_tokenizer": lambda plain: TransformerTokenizer(plain.proto, add_eos=True)},
             r"tokenizer.config.add_eos",

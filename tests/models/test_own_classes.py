@@ -124,6 +124,23 @@ def test_an_own_tokenizer_of_sources_alone_is_warned_of(tokenizer):
     assert loud.of_targets().detokenize(loud(["one"])) == ["ONE"]
 
 
+def test_a_changed_tokenizer_keeps_the_options_of_its_class(tokenizer):
+    class Marked(TransformerTokenizer):
+        """With an argument of its own."""
+
+        def __init__(self, *args, mark="?", **kwargs):
+            super().__init__(*args, **kwargs)
+            self.mark = mark
+
+        def get_config(self):
+            return {**super().get_config(), "mark": self.mark}
+
+    marked = Marked(tokenizer.proto, mark="!", learned_length=9)
+    for changed in (marked.with_normalization("nfkc"), marked.with_byte_fallback()):
+        assert (type(changed), changed.mark, changed.learned_length) == (Marked, "!", 9)
+    assert marked.with_normalization("nfkc").target_proto == marked.proto
+
+
 @pytest.fixture
 def folder(own_model, tmp_path):
     own_model.save_to_preset(tmp_path)
