@@ -34,7 +34,12 @@ SEARCH_OPTIONS = {
         "Never repeat a sequence of this many wordpieces; 0 allows repetition.",
     ),
     "num_return_sequences": (1, 1, 1000, "Number of translations of each text."),
-    "min_length": (1, 0, MAX_TOKENS, "Minimum number of wordpieces in a translation."),
+    "min_length": (
+        1,
+        0,
+        MAX_TOKENS,
+        "Minimum number of wordpieces in a translation, as far as its maximum allows.",
+    ),
     "max_length": (
         *(None, 1, MAX_TOKENS),
         "Maximum number of wordpieces in a translation. Default: the source's plus --extra-length.",

@@ -236,8 +236,8 @@ def translate_lines(model, texts, names, lines_before=0, **options):
     except NoTranslationError as error:
         line = lines_before + error.rows[0] + 1
         raise ValueError(
-            f"{names[0]}, line {line}: no translation keeps the constraint within --max-length and "
-            "the model's positions, and begins with the prefix if there is one."
+            f"{names[0]}, line {line}: no translation keeps the constraint within --min-length, "
+            "--max-length and the model's positions, and begins with the prefix if there is one."
         ) from error
 
 

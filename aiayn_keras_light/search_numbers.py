@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from aiayn_keras_light.checks import check_integer, check_number
-from aiayn_keras_light.files import read_bytes
+from aiayn_keras_light.files import read_bytes, write_text
 
 EXTRA_LENGTH = 50
 """Paper 6.1: "the maximum output length during inference to input length + 50"."""
@@ -139,6 +139,21 @@ def read_search_defaults(folder):
         return check_search_defaults(defaults)
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+def write_search_defaults(folder, defaults):
+    """Writes the numbers that a model searches with unless others are given, if there are any.
+
+    Args:
+        folder: Path of the folder.
+        defaults: Dictionary of fields of `SearchNumbers`.
+
+    Raises:
+        ValueError: As `check_search_defaults`.
+        TypeError: As `check_search_defaults`.
+    """
+    if defaults := check_search_defaults(defaults):
+        write_text(Path(folder) / SEARCH_FILE, json.dumps(defaults, indent=1) + "\n")
 
 
 def search_defaults_of(numbers):

@@ -114,8 +114,8 @@ class NoTranslationError(ValueError):
         self.translations = translations
         super().__init__(
             f"There is no translation of `texts[{self.rows[0]}]`: `constraint` "
-            "allows none that begins with its prefix and is within `max_length` and the model's "
-            "positions, or weights of the model are not finite."
+            "allows none that begins with its prefix, has at least `min_length` wordpieces and is "
+            "within `max_length` and the model's positions, or weights of the model are not finite."
         )
 
 

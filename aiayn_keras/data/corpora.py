@@ -19,8 +19,9 @@ import pooch
 from aiayn_keras.data.demo import generate_demo_pairs
 from aiayn_keras.data.parallel_text import SPLITS, ParallelText, read_parallel, splits_by_component
 from aiayn_keras.parsing.trees import LEAF, linearize, read_trees
+from aiayn_keras_light.checks import check_integer
 from aiayn_keras_light.files import atomic_path, user_cache
-from aiayn_keras_light.text_files import CorpusError, read_lines
+from aiayn_keras_light.text_files import MAX_LINES, CorpusError, read_lines
 
 _DATA_VARIABLE = "AIAYN_KERAS_DATA"
 # The pinned commit comes first, since its files cannot change.
@@ -318,7 +319,8 @@ def load_corpus(
             scores) or `"raw"`. Ignored for other corpora.
         normalization: Unicode normalization form of the text; see `stream_parallel`.
         tree_leaves: For `craft-parsing`, `"XX"` or `"tags"`; see `linearize`.
-        train_size: Number of training pairs for `demo`. Other corpora are loaded whole.
+        train_size: Number of training pairs for `demo`, at most 10 million. Other corpora are
+            loaded whole.
         validation_size: Number of validation pairs for `demo`.
         test_size: Number of test pairs for `demo`.
         seed: Seed for `demo`.
@@ -327,7 +329,7 @@ def load_corpus(
         A `Corpus`.
 
     Raises:
-        ValueError: If `name`, `variant` or `tree_leaves` is unknown.
+        ValueError: If `name`, `variant` or `tree_leaves` is unknown, or a size out of range.
         FileNotFoundError: If a file is missing from `data_dir` or AIAYN_KERAS_DATA.
         CorpusError: If a file is corrupt or cannot be downloaded.
 
@@ -344,8 +346,10 @@ def load_corpus(
         raise ValueError(f"`variant` must be 'tok' or 'raw'. Received: variant={variant!r}.")
     source, target = CORPORA[name]
     if name == "demo":
-        sizes = zip(SPLITS, (train_size, validation_size, test_size), strict=True)
-        texts = [generate_demo_pairs(size, seed, split) for split, size in sizes]
+        sizes = dict(zip(SPLITS, (train_size, validation_size, test_size), strict=True))
+        for split, size in sizes.items():
+            check_integer(f"{split}_size", size, 0, MAX_LINES)
+        texts = [generate_demo_pairs(size, seed, split) for split, size in sizes.items()]
     elif name == "craft-parsing":
         splits = zip(SPLITS, load_craft(data_dir), strict=True)
         texts = [tree_pairs(trees, tree_leaves, f"{name}-{split}") for split, trees in splits]

@@ -17,6 +17,7 @@ from aiayn_keras.common.bad_lines import (
 )
 from aiayn_keras.data.text_layout import (
     check_columns,
+    check_heading,
     check_line_ends,
     check_one_column,
     check_quotes,
@@ -180,7 +181,8 @@ def read_pairs_and_bad_lines(
     Raises:
         CorpusError: If the corpus is empty or has more than `max_lines` lines, if the two files
             have different numbers of lines or every line of one has a tab, if the columns of one
-            file are not a text's or are quoted as in CSV, or for a damaged gzip file.
+            file are not a text's or are quoted as in CSV, if the first line has headings, or for a
+            damaged gzip file.
         OSError: If a file is missing or not a regular file.
         ValueError: If `normalization` is unknown.
     """
@@ -215,6 +217,7 @@ def read_pairs_and_bad_lines(
         check_quotes(source_path, sides)
     else:
         check_one_column(paths, (text.sources, text.targets))
+    check_heading(paths, text)
     if number == 1:
         check_line_ends(paths, text)
     return ReadPairs(text, tuple(lines), bad, number)

@@ -1,4 +1,4 @@
-"""Checks that a file of parallel text is laid out as it is read: its columns, quotes, line ends."""
+"""Checks that parallel text is laid out as it is read: its headings, columns, quotes, line ends."""
 
 import itertools
 import re
@@ -10,6 +10,43 @@ _LINES_TO_LOOK_AT = 100
 _FEW = 10
 """Number of lines, or cells, below which a file may look like another by chance."""
 _ADDRESS = re.compile(r"[a-z]+://\S*\Z")
+_CODE = re.compile(r"[a-z]{2,3}[-_](?:[A-Z]{2}|[A-Z][a-z]{3})")
+"""A language with its country or script, such as `pt-BR` or `deu_Latn`."""
+_HEADING = re.compile(
+    r"source|target|src|tgt|trg|input|output|text|sentence|translation|translated"
+    r"|english|german|french|spanish|italian|portuguese|dutch|swedish|danish|norwegian|finnish"
+    r"|polish|czech|russian|ukrainian|turkish|greek|hungarian|romanian|bulgarian|chinese"
+    r"|japanese|korean|arabic|hebrew|persian|hindi|indonesian|vietnamese|thai"
+    r"|en|de|fr|es|it|pt|nl|sv|da|fi|pl|cs|ru|uk|tr|el|hu|ro|bg|zh|ja|ko|ar|he|fa|hi|vi|th"
+    r"|eng|deu|fra|spa|ita|por|nld|rus|zho|jpn"
+)
+"""A word of the heading of a column."""
+
+
+def check_heading(paths, pairs):
+    """Refuses text whose first line has headings, such as `english` and `spanish`.
+
+    Args:
+        paths: Paths or addresses of one file of pairs, or of two files.
+        pairs: Sequence of its pairs.
+
+    Raises:
+        CorpusError: If both sides of the first pair, not the only one, name what is below them.
+    """
+    if len(pairs) < 2:
+        return
+    source, target = (side.strip('\ufeff "') for side in pairs[0])
+    if source.casefold() != target.casefold() and _is_heading(source) and _is_heading(target):
+        raise CorpusError(
+            f"{' and '.join(map(str, paths))}: the first line, {source!r} and {target!r}, is a "
+            "heading, which a model would learn as a pair. Take it out, for example with "
+            "`tail -n +2`."
+        )
+
+
+def _is_heading(text):
+    words = re.split(r"[\s_-]+", text.casefold())
+    return bool(_CODE.fullmatch(text)) or all(map(_HEADING.fullmatch, words))
 
 
 def check_columns(path, sides, lines):

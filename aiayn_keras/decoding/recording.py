@@ -15,7 +15,7 @@ from aiayn_keras.backend import begin_computing, take, while_loop
 from aiayn_keras.decoding.beam_search import start_search
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder
 from aiayn_keras.decoding.scoring import cross_attention_scores
-from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.decoding.search_options import with_defaults
 from aiayn_keras.decoding.translation_search import TranslationSearch
 from aiayn_keras_light.checks import check_function
 from aiayn_keras_light.text_batches import pad_batch, tokenize
@@ -127,15 +127,17 @@ class SearchRecord:
     cache_width: int
 
 
-def options_to_record(beam_counts, length_penalties, search_options):
+def options_to_record(beam_counts, length_penalties, search_defaults, search_options):
     """Makes the options of `record_search`: each number of beams with each length penalty.
 
     Args:
         beam_counts: List of numbers of beams.
         length_penalties: List of exponents α.
+        search_defaults: Dictionary of the model's own defaults.
         search_options: Dictionary of further fields of `SearchOptions`.
 
     Raises:
+        TypeError: For an option that there is not.
         ValueError: If a list is empty or none, or options are out of range.
     """
     if not all(isinstance(x, Sequence) and x for x in (beam_counts, length_penalties)):
@@ -145,7 +147,10 @@ def options_to_record(beam_counts, length_penalties, search_options):
         )
     return [
         [
-            SearchOptions(**{**search_options, "num_beams": num_beams, "length_penalty": alpha})
+            with_defaults(
+                search_defaults,
+                {**search_options, "num_beams": num_beams, "length_penalty": alpha},
+            )
             for alpha in length_penalties
         ]
         for num_beams in beam_counts

@@ -1,5 +1,6 @@
 """The options of a search: the numbers of `SearchNumbers`, and a constraint."""
 
+import dataclasses
 from dataclasses import dataclass
 
 from aiayn_keras.decoding.constraints import Constraint, as_constraint
@@ -51,10 +52,25 @@ def with_defaults(defaults, options):
 
     Raises:
         ValueError: As `SearchOptions`, and `check_search_defaults`.
-        TypeError: As `SearchOptions`.
+        TypeError: As `SearchOptions`, and for an option that there is not, with those that there
+            are.
+    """
+    names = [field.name for field in dataclasses.fields(SearchOptions)]
+    if unknown := options.keys() - {*names}:
+        raise TypeError(
+            f"A search has no option `{min(unknown):.60}`. Its options are: {', '.join(names)}."
+        )
+    return SearchOptions(**fill_in(defaults, options))
+
+
+def fill_in(defaults, options):
+    """Returns the options that are given, and a model's defaults for the others, as a dictionary.
+
+    A constraint does without the defaults that it excludes. The arguments are those of
+    `with_defaults`; other options stay.
     """
     given = {name: value for name, value in options.items() if value is not None}
     if given.get("constraint") is not None:  # it decides what can be combined with it
         excluded = as_constraint(given["constraint"]).excludes
         defaults = {name: value for name, value in defaults.items() if name not in excluded}
-    return SearchOptions(**{**check_search_defaults(defaults), **given})
+    return {**check_search_defaults(defaults), **given}

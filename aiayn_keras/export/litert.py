@@ -8,6 +8,7 @@ from keras import ops
 
 from aiayn_keras.decoding.frozen_decoder import freeze_decoder
 from aiayn_keras.export.preparation import (
+    check_known_parts,
     check_packages,
     check_tokenizer,
     check_weights,
@@ -223,8 +224,8 @@ def export_litert(model, filepath, *, max_input_length=None, max_length=None, we
         TypeError: For a length that is not an integer.
         ValueError: For a length above the model's positions, unknown `weights`, a weight that is
             not finite or that float16 does not have, a model without preprocessor or with a
-            tokenizer of your own, one that Keras has quantized, or an activation that LiteRT does
-            not have.
+            tokenizer or decoder parts of your own, one that Keras has quantized, or an activation
+            that LiteRT does not have.
     """
     _check_model(model, weights)
     limit = model.backbone.max_sequence_length - 1
@@ -253,6 +254,7 @@ def _check_model(model, weights):
     if weights not in WEIGHTS:
         raise ValueError(f"`weights` must be one of {', '.join(WEIGHTS)}. Received: {weights!r}.")
     check_tokenizer(model)
+    check_known_parts(model, "LiteRT", runs_encoder=True)
     if has_quantized_weights(model):
         raise ValueError(
             "LiteRT does not have the operations of a model that Keras has quantized. Export the "

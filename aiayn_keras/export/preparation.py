@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from aiayn_keras.common.weight_files import as_float16
-from aiayn_keras.decoding.frozen_decoder import own_classes
+from aiayn_keras.decoding.frozen_decoder import own_classes, own_parts
 
 _INTEROP = "'aiayn-keras[interop]'"
 """The extra with the packages of other engines, as an argument for pip."""
@@ -39,9 +39,16 @@ def are_quantized(layers):
     return any(getattr(layer, "quantization_mode", None) for layer in layers)
 
 
-def check_known_parts(model, format_name):
-    """Raises a `ValueError` if a format, which repeats what layers compute, does not know one."""
-    if names := own_classes(model.backbone._flatten_layers()):
+def check_known_parts(model, format_name, runs_encoder=False):
+    """Raises a `ValueError` if a format, which repeats what layers compute, does not know one.
+
+    Args:
+        model: A `TransformerSeq2SeqLM`.
+        format_name: Name of the format, for the error.
+        runs_encoder: Whether the format is written by running the encoder's layers as they are.
+    """
+    backbone = model.backbone
+    if names := own_parts(backbone) if runs_encoder else own_classes(backbone._flatten_layers()):
         raise ValueError(
             f"{format_name} cannot hold parts of your own, {', '.join(names)}: it does not know "
             "what they compute. A SavedModel can hold them: `model.export(path)`."

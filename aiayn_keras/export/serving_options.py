@@ -9,14 +9,10 @@ import pydantic
 from pydantic import Field
 
 from aiayn_keras.decoding.constraints import CONSTRAINTS
-from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.decoding.search_options import SearchOptions, fill_in
 from aiayn_keras_light.checks import parse
 from aiayn_keras_light.files import read_bytes
-from aiayn_keras_light.search_numbers import (
-    MAX_TOKENS,
-    check_search_defaults,
-    number_option,
-)
+from aiayn_keras_light.search_numbers import MAX_TOKENS, number_option
 
 VERSION_FILE = "assets.extra/export.json"
 """Path of the notes in a version's folder."""
@@ -62,8 +58,7 @@ def make_serving_options(max_sequence_length, search_defaults=None, **options):
             name.
         TypeError: For an unknown option, or one whose type differs from its default's.
     """
-    given = {name: value for name, value in options.items() if value is not None}
-    given = {**check_search_defaults(search_defaults or {}), **given}
+    given = fill_in(search_defaults or {}, options)
     num_beams = given.get("num_beams", SearchOptions.num_beams)
     defaults = {"num_return_sequences": num_beams, "max_input_length": max_sequence_length - 1}
     options = ServingOptions(**{**defaults, **given})

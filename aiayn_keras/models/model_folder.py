@@ -109,7 +109,7 @@ class _LayerConfig(_Schema):
 class _KerasObject(_Schema):
     """A serialized Keras object."""
 
-    module: Name
+    module: Name | None  # None for a class of a program or a notebook, which `class_name` names
 
 
 class _ObjectOfClass(_Schema):

@@ -1,6 +1,6 @@
 """Writing a model folder: only one that can be loaded again, and whole or not at all."""
 
-import json
+import os
 from pathlib import Path
 
 import keras
@@ -12,10 +12,13 @@ from aiayn_keras_light.files import (
     check_places,
     publish,
     write_checksums,
-    write_text,
     writing_folder,
 )
-from aiayn_keras_light.search_numbers import SEARCH_FILE, check_search_defaults
+from aiayn_keras_light.search_numbers import (
+    SEARCH_FILE,
+    check_search_defaults,
+    write_search_defaults,
+)
 
 
 def write_model_folder(folder, save, model, last, weights="float32"):
@@ -31,11 +34,13 @@ def write_model_folder(folder, save, model, last, weights="float32"):
     Raises:
         OSError: If there is not enough room, or something that is not a regular file is in the
             way. The folder stays as it was.
-        ValueError: If a layer was changed after it was built, or if the folder could not be
-            loaded, because an activation has no name or the tokenizer is of a class of your own;
-            for unknown `weights`, or a weight too large for them; or for wrong `search_defaults`.
-            The folder stays as it was.
+        ValueError: For an empty path; if a layer was changed after it was built, or if the folder
+            could not be loaded, because an activation has no name or the tokenizer is of a class of
+            your own; for unknown `weights`, or a weight too large for them; or for wrong
+            `search_defaults`. The folder stays as it was.
     """
+    if not os.fspath(folder):
+        raise ValueError("The path of a model folder must not be empty: '.' is this folder.")
     check_number_format(weights)
     defaults = check_search_defaults(model.search_defaults)
     _check_unchanged(model)
@@ -46,8 +51,7 @@ def write_model_folder(folder, save, model, last, weights="float32"):
         save(str(writing))
         if weights == "float16":
             halve_weight_file(writing / WEIGHTS)
-        if defaults:
-            write_text(writing / SEARCH_FILE, json.dumps(defaults, indent=1) + "\n")
+        write_search_defaults(writing, defaults)
         _check_can_be_loaded(model, writing)
         write_checksums(writing)
         written = [path for path in writing.rglob("*") if path.is_file()]

@@ -25,6 +25,7 @@ from aiayn_keras.models.batch_sources import (
     preprocessed_batches,
     split_texts,
 )
+from aiayn_keras.models.model_folder import WEIGHTS
 from aiayn_keras.optimization import (
     LabelSmoothedCrossEntropy,
     Perplexity,
@@ -89,6 +90,21 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             if not kwargs.get("skip_mismatch"):
                 check_depth(filepath, self.backbone, is_inner=True)
         super().load_weights(filepath, **kwargs)
+
+    def load_task_weights(self, filepath):
+        """Loads weights that a derived class has in addition to the backbone's.
+
+        Raises:
+            OSError: If the file is missing or not a regular file.
+            ValueError: If the model has no such weights, or the file is damaged.
+        """
+        if not self.has_task_weights():
+            raise ValueError(
+                f"{filepath} cannot belong to this model, whose weights are all in {WEIGHTS}. "
+                "Delete it."
+            )
+        check_weight_file(filepath)
+        super().load_task_weights(filepath)
 
     def fit(
         self,

@@ -14,7 +14,6 @@ from aiayn_keras.backend import (
     identity_of,
     in_parallel,
 )
-from aiayn_keras.common.weight_files import check_weight_file
 from aiayn_keras.decoding.beam_sampler import BeamSampler, generate_tokens, until_end
 from aiayn_keras.decoding.engines import AUTO, ModelEngines
 from aiayn_keras.decoding.recording import options_to_record, record_search
@@ -32,7 +31,6 @@ from aiayn_keras.models.model_folder import (
     OF_TASK,
     TASK,
     TASK_CLASS,
-    WEIGHTS,
     checking_checksums,
     find_preset,
     load_preset,
@@ -52,6 +50,7 @@ from aiayn_keras.optimization import (
     TokenAccuracy,
     paper_adam,
 )
+from aiayn_keras_light.search_numbers import read_search_defaults, write_search_defaults
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
@@ -371,8 +370,9 @@ class TransformerSeq2SeqLM(TrainingSteps):
             ValueError: For a text without words or too long for the model, no beam count or no
                 exponent, options out of range, or if no translation is found.
         """
-        search_options = {**self.search_defaults, **search_options}
-        options = options_to_record(beam_counts, length_penalties, search_options)
+        options = options_to_record(
+            beam_counts, length_penalties, self.search_defaults, search_options
+        )
         return record_search(
             self.backbone, self._tokenizer, source, options, self._compiled, progress
         )
@@ -428,20 +428,13 @@ class TransformerSeq2SeqLM(TrainingSteps):
         """True for this class, False for one derived from it."""
         return keras.saving.get_registered_name(cls) == TASK_CLASS
 
-    def load_task_weights(self, filepath):
-        """Loads weights that a derived class has in addition to the backbone's.
+    def save_assets(self, dir_path):
+        """Writes `search_defaults` into a `.keras` file, beside the tokenizer's files."""
+        write_search_defaults(dir_path, self.search_defaults)
 
-        Raises:
-            OSError: If the file is missing or not a regular file.
-            ValueError: If the model has no such weights, or the file is damaged.
-        """
-        if not self.has_task_weights():
-            raise ValueError(
-                f"{filepath} cannot belong to this model, whose weights are all in {WEIGHTS}. "
-                "Delete it."
-            )
-        check_weight_file(filepath)
-        super().load_task_weights(filepath)
+    def load_assets(self, dir_path):
+        """Reads the `search_defaults` of a `.keras` file."""
+        self.search_defaults = read_search_defaults(dir_path)
 
     def save_to_preset(self, preset_dir, max_shard_size=None, *, weights="float32"):
         """Writes a model folder, see `keras_hub.models.Task.save_to_preset`.

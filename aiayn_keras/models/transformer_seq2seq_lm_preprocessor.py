@@ -2,6 +2,7 @@
 
 import os
 import threading
+import warnings
 from collections.abc import Iterable
 
 import keras
@@ -45,7 +46,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         all int32, and float32 weights `(B, T)`, 1 for labels and 0 for padding.
 
     Raises:
-        TypeError: For a length that is not an integer.
+        TypeError: For any other tokenizer, or a length that is not an integer.
         ValueError: For a length out of range, sources without targets, labels `y` beside a
             dictionary of texts, and weights of another shape.
     """
@@ -53,9 +54,28 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
     backbone_cls = TransformerBackbone
     tokenizer_cls = TransformerTokenizer
 
+    def __init_subclass__(cls, **kwargs):
+        """Warns of methods that only some methods of a model use."""
+        super().__init_subclass__(**kwargs)
+        for name in ("call", "generate_preprocess", "generate_postprocess"):
+            if name in vars(cls):
+                users = "`fit`, `evaluate` and `predict`" if name == "call" else "`generate`"
+                warnings.warn(
+                    f"`{cls.__name__}.{name}` changes the texts of {users}, but not those of "
+                    "`translate`, `score` and the exports, which ask the tokenizer. For all of "
+                    "them, change the texts before you give them to the model.",
+                    stacklevel=2,
+                )
+
     def __init__(
         self, tokenizer, encoder_sequence_length=128, decoder_sequence_length=128, **kwargs
     ):
+        if not isinstance(tokenizer, TransformerTokenizer):
+            raise TypeError(
+                "`tokenizer` must be a TransformerTokenizer, such as "
+                "`TransformerTokenizer(path)` of a SentencePiece model. "
+                f"Received: {tokenizer!r:.60}."
+            )
         most = INTEGERS["max_sequence_length"][1]
         super().__init__(
             tokenizer,

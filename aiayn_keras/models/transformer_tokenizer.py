@@ -3,6 +3,7 @@
 import io
 import itertools
 import os
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -36,7 +37,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
     """A SentencePiece tokenizer with padding 0, unknown 1, start 2 and end 3.
 
     Imported models may split translations differently from sources, with a second SentencePiece
-    model of the same tokens.
+    model of the same tokens. Methods of a subclass then hold for sources alone.
 
     Args:
         proto: Path or bytes of a SentencePiece model that holds the pieces `<pad>`, `<unk>`, `<s>`
@@ -112,6 +113,15 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 f"{self.vocabulary_size()}. Received: {target.vocabulary_size()}."
             )
         self._target.tokenizer = target
+        for name in ("tokenize", "detokenize"):
+            if getattr(type(self), name) is not getattr(TransformerTokenizer, name):
+                warnings.warn(
+                    f"`{type(self).__name__}.{name}` is not used for translations, which have a "
+                    "SentencePiece model of their own and a plain TransformerTokenizer with it. "
+                    "Both sides share one, and your method, if `train` is given the same "
+                    "`normalization` and `target_normalization`.",
+                    stacklevel=2,
+                )
 
     def save_assets(self, dir_path):
         super().save_assets(dir_path)
@@ -386,15 +396,13 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         return self._changed(*map(split_digits, (self.proto, self.of_targets().proto)))
 
     def _changed(self, proto, target_proto):
-        if target_proto == proto:  # without `source_end` it is made from the sources' anyway
-            target_proto = None
-        return type(self)(
-            proto,
-            target_proto=target_proto,
-            source_end=self.source_end,
-            copy_without_letters=self.copy_without_letters,
-            learned_length=self.learned_length,
-        )
+        # With the options of a subclass's own.
+        changed = type(self).from_config({**self.get_config(), "separate_target": False})
+        changed.set_proto(proto)
+        if target_proto != proto:  # without `source_end` it is made from the sources' anyway
+            changed._set_target_proto(target_proto, "`target_proto`")
+            changed._add_target_asset()
+        return changed
 
 
 def _holds_text(inputs):

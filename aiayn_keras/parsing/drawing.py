@@ -28,6 +28,7 @@ def plot_tree_pair(reference, tree, path=None, title=None, names=("reference", "
         A Figure.
 
     Raises:
+        TypeError: For anything but trees, such as the `None` of `clean_tree`.
         ValueError: If the trees have different words.
 
     Example:
@@ -37,6 +38,12 @@ def plot_tree_pair(reference, tree, path=None, title=None, names=("reference", "
         >>> [text.get_text() for text in plot_tree_pair(tree, tree).axes[0].texts]
         ['Cats', 'sleep', 'S', 'S', 'reference', 'model']
     """
+    for argument, value in (("reference", reference), ("tree", tree)):
+        if not getattr(value, "children", ()):
+            raise TypeError(
+                f"`{argument}` must be a tree: an object with `label` and `children`. "
+                f"Received: {value!r:.60}."
+            )
     upper, lower = _Layout(reference), _Layout(tree)
     if upper.words != lower.words:
         raise ValueError(

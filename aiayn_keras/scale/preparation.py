@@ -26,6 +26,7 @@ from aiayn_keras.data.shard_folders import (
 )
 from aiayn_keras.data.text_layout import (
     check_columns,
+    check_heading,
     check_line_ends,
     check_one_column,
     check_quotes,
@@ -205,6 +206,7 @@ def _check_layout(parts, pairs):
     elif not is_parquet(addresses[0]):
         check_columns(addresses[0], columns, read_lines(parts[0]))
         check_quotes(addresses[0], columns)
+    check_heading(addresses, pairs)
     if len(pairs) <= len(parts):
         check_line_ends(addresses, pairs)
 

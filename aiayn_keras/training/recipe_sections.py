@@ -71,6 +71,11 @@ def _one_or_two_files(value):
     is_list = isinstance(value, list | tuple) and len(value) in (1, 2)
     if not (is_list and all(isinstance(path, str) and path for path in value)):
         raise ValueError("give a list of one TSV file or two files")
+    if len(set(value)) < len(value):
+        raise ValueError(
+            "give a list of one TSV file or two files: one file twice would teach a model to copy "
+            "its source"
+        )
     return value
 
 

@@ -43,6 +43,14 @@ def test_demo_has_the_sizes_asked_for():
     assert corpus.train != load_corpus("demo", train_size=30, validation_size=4, test_size=5).train
 
 
+@pytest.mark.parametrize("name", ["train_size", "validation_size", "test_size"])
+def test_sizes_of_the_demo_are_refused_by_name(name):
+    with pytest.raises(ValueError, match=f"`{name}` must be at least 0 and at most 10000000"):
+        load_corpus("demo", **{name: 10**10})
+    with pytest.raises(TypeError, match=f"`{name}` must be an integer"):
+        load_corpus("demo", **{name: 2.5})
+
+
 @pytest.mark.parametrize("language", ["de", "fr"])
 def test_multi30k_is_read_from_the_data_folder(multi30k, language):
     corpus = load_corpus(f"multi30k-en-{language}")

@@ -170,6 +170,33 @@ def test_cells_quoted_as_in_csv_are_refused(tmp_path, rows):
     assert len(read_parallel(path)) == len(rows) + 1
 
 
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "english\tspanish",
+        "source\ttarget",
+        "en\tes",
+        "Source text\tGerman_translation",
+        "en-US\tpt_BR",
+    ],
+)
+def test_a_line_of_headings_is_refused(tmp_path, heading):
+    """It was learned as a pair."""
+    message = r"\.tsv: the first line, '.*' and '.*', is a heading.*`tail -n \+2`"
+    path = write(tmp_path / "a.tsv", f"{heading}\nGo.\tVe.\n")
+    with pytest.raises(CorpusError, match=message):
+        read_parallel(path)
+    sides = [write(tmp_path / side, f"{side}\none\n") for side in ("English", "German")]
+    with pytest.raises(CorpusError, match=r"English and .*German: the first line"):
+        read_parallel(*sides)
+
+
+@pytest.mark.parametrize("first", ["English\tenglisch", "text\tText", "he\tél", "Go.\tVe."])
+def test_a_first_pair_of_words_is_no_heading(tmp_path, first):
+    path = write(tmp_path / "a.tsv", f"{first}\nRun!\t¡Corre!\n")
+    assert len(read_parallel(path)) == 2
+
+
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_file_of_pairs_is_no_side_of_a_text(tmp_path, place):
     """Two such files were read as sentences that hold both languages."""

@@ -147,6 +147,9 @@ def test_what_needs_the_usual_decoder_is_refused_by_name(own_model, block, tmp_p
         with pytest.raises(ValueError, match=r"cannot hold parts of your own, .*A SavedModel can"):
             own_model.export(tmp_path / form, format=form)
         assert not (tmp_path / form).exists()
+    pytest.importorskip("tensorflow")
+    with pytest.raises(ValueError, match=rf"LiteRT cannot hold parts of your own, {names}"):
+        own_model.export(tmp_path / "litert", format="litert")
 
 
 @pytest.mark.slow

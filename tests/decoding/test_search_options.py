@@ -5,7 +5,8 @@ import keras
 import numpy as np
 import pytest
 
-from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.decoding.recording import options_to_record
+from aiayn_keras.decoding.search_options import SearchOptions, with_defaults
 from aiayn_keras_light.length_penalty import length_penalty
 from tests.helpers import assert_close
 
@@ -66,6 +67,19 @@ def test_a_penalty_must_be_finite(value):
 def test_what_is_no_number_or_no_option_is_refused(options, message):
     with pytest.raises(TypeError, match=message):
         SearchOptions(**options)
+
+
+def test_an_option_that_there_is_not_is_refused_with_those_that_there_are():
+    with pytest.raises(TypeError, match=r"no option `n_best`.*num_beams, .*num_return_sequences"):
+        with_defaults({}, {"num_beams": 2, "n_best": 2})
+    with pytest.raises(TypeError, match="no option `n_best`"):
+        with_defaults({}, {"n_best": None})
+
+
+def test_recorded_searches_do_without_the_defaults_that_a_constraint_excludes():
+    rest = {"constraint": "brackets", "max_length": None}
+    ((options,),) = options_to_record([2], [0.0], {"no_repeat_ngram_size": 3}, rest)
+    assert (options.num_beams, options.no_repeat_ngram_size) == (2, 0)
 
 
 @pytest.mark.parametrize(

@@ -420,6 +420,9 @@ def test_a_kit_searches_as_the_model_does_unless_told_otherwise():
     options = make_serving_options(8, defaults)
     assert {name: getattr(options, name) for name in defaults} == defaults
     assert options.num_return_sequences == 6
+    excluded = {"num_beams": 2, "no_repeat_ngram_size": 3}
+    options = make_serving_options(8, excluded, constraint="brackets")
+    assert (options.num_beams, options.no_repeat_ngram_size) == (2, 0)
     options = make_serving_options(8, defaults, num_beams=2, length_penalty=0.0)
     assert (options.num_beams, options.num_return_sequences) == (2, 2)
     assert (options.length_penalty, options.length_penalty_offset) == (0.0, 0)

@@ -1,5 +1,7 @@
 """A model folder that could not be loaded is not written."""
 
+import copy
+
 import keras
 import numpy as np
 import pytest
@@ -22,6 +24,13 @@ def half_relu(x):
 @keras.saving.register_keras_serializable("tests")
 class Shouting(TransformerTokenizer):
     """Reads capitals as small letters."""
+
+
+class Whispering(TransformerTokenizer):
+    """A class of a notebook or program, whose module Keras does not write."""
+
+
+Whispering.__module__ = "__main__"
 
 
 @pytest.fixture
@@ -55,6 +64,7 @@ def build(cls=TransformerSeq2SeqLM, activation="relu", make_tokenizer=lambda pro
         ({"activation": half_relu}, r"refuse: config.json: `activation` must be a name"),
         ({"activation": keras.layers.LeakyReLU(0.3)}, r"`activation` must be a name"),
         ({"make_tokenizer": lambda plain: Shouting(plain.proto)}, r"tokenizer.class_name"),
+        ({"make_tokenizer": lambda plain: Whispering(plain.proto)}, r"tokenizer.class_name"),
         (
             {"make_tokenizer": lambda plain: TransformerTokenizer(plain.proto, add_eos=True)},
             r"tokenizer.config.add_eos",
@@ -95,6 +105,26 @@ def test_a_folder_keeps_the_defaults_of_the_search(tmp_path):
     again.save_to_preset(tmp_path)  # removes the old file
     assert not (tmp_path / "search.json").exists()
     assert TransformerSeq2SeqLM.from_preset(str(tmp_path)).search_defaults == {}
+
+
+@pytest.mark.filterwarnings("ignore:Skipping variable loading for optimizer:UserWarning")
+def test_a_keras_file_and_a_copy_keep_the_search_defaults(tmp_path):
+    model = build()
+    model.search_defaults = {"num_beams": 2, "length_penalty": 0.0}
+    model.save(tmp_path / "model.keras")
+    for other in (keras.saving.load_model(tmp_path / "model.keras"), copy.deepcopy(model)):
+        assert other.search_defaults == model.search_defaults
+    model.search_defaults = {}
+    model.save(tmp_path / "model.keras")
+    assert keras.saving.load_model(tmp_path / "model.keras").search_defaults == {}
+
+
+def test_an_empty_path_is_refused(tmp_path, monkeypatch):
+    """The files were written into the current folder."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="path of a model folder must not be empty"):
+        build().save_to_preset("")
+    assert not any(tmp_path.iterdir())
 
 
 def test_what_is_given_replaces_the_defaults():

@@ -10,6 +10,7 @@ from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,
     TransformerSeq2SeqLMPreprocessor,
+    TransformerTokenizer,
 )
 from aiayn_keras.training.building import read_initial, read_sizes
 from tests.helpers import assert_close
@@ -82,6 +83,62 @@ def test_a_call_of_the_models_own_changes_predictions_and_no_scores(own_model):
     inputs = own_model.preprocessor(*texts)[0]
     assert_close(doubled(inputs), 2 * own_model(inputs))
     assert_close(doubled.score(*texts), own_model.score(*texts))
+
+
+def test_methods_of_an_own_preprocessor_that_translate_does_not_call_are_warned_of():
+    """It was trained on small letters, and translated capitals."""
+    with pytest.warns(UserWarning, match=r"`Small\.\w+` changes the texts") as warned:
+
+        class Small(TransformerSeq2SeqLMPreprocessor):
+            """Reads capitals as small letters."""
+
+            def call(self, x, y=None, sample_weight=None, **lengths):
+                x = {name: [text.lower() for text in texts] for name, texts in x.items()}
+                return super().call(x, y, sample_weight, **lengths)
+
+            def generate_preprocess(self, x, **lengths):
+                return super().generate_preprocess([text.lower() for text in x], **lengths)
+
+    messages = [str(each.message) for each in warned]
+    assert "`Small.call` changes the texts of `fit`" in messages[0]
+    assert "`Small.generate_preprocess` changes the texts of `generate`, but" in messages[1]
+
+    class Longer(TransformerSeq2SeqLMPreprocessor):
+        """Only its lengths differ."""
+
+        def __init__(self, tokenizer, **kwargs):
+            super().__init__(tokenizer, 200, 200, **kwargs)
+
+
+def test_an_own_tokenizer_of_sources_alone_is_warned_of(tokenizer):
+    class Loud(TransformerTokenizer):
+        """Writes capitals."""
+
+        def detokenize(self, inputs, *args, **kwargs):
+            return [text.upper() for text in super().detokenize(inputs, *args, **kwargs)]
+
+    texts = ["one two", "drei vier"]
+    with pytest.warns(UserWarning, match=r"`Loud\.detokenize` is not used for translations"):
+        Loud.train(texts, 25)
+    loud = Loud.train(texts, 25, normalization="nfc", target_normalization="nfc")
+    assert loud.of_targets().detokenize(loud(["one"])) == ["ONE"]
+
+
+def test_a_changed_tokenizer_keeps_the_options_of_its_class(tokenizer):
+    class Marked(TransformerTokenizer):
+        """With an argument of its own."""
+
+        def __init__(self, *args, mark="?", **kwargs):
+            super().__init__(*args, **kwargs)
+            self.mark = mark
+
+        def get_config(self):
+            return {**super().get_config(), "mark": self.mark}
+
+    marked = Marked(tokenizer.proto, mark="!", learned_length=9)
+    for changed in (marked.with_normalization("nfkc"), marked.with_byte_fallback()):
+        assert (type(changed), changed.mark, changed.learned_length) == (Marked, "!", 9)
+    assert marked.with_normalization("nfkc").target_proto == marked.proto
 
 
 @pytest.fixture

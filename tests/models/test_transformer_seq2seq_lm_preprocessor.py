@@ -28,6 +28,12 @@ def padded(tokens, length):
     return [*tokens, *[0] * (length - len(tokens))]
 
 
+@pytest.mark.parametrize("other", [None, "vocabulary.spm", keras.layers.Identity()], ids=repr)
+def test_a_tokenizer_of_another_kind_is_refused(other):
+    with pytest.raises(TypeError, match="`tokenizer` must be a TransformerTokenizer"):
+        TransformerSeq2SeqLMPreprocessor(other, 5, 7)
+
+
 def test_a_pair_becomes_inputs_labels_and_weights(preprocessor, tokenizer):
     x, y, weights = preprocessor(PAIRS)
     for row, (source, target) in enumerate(zip(*PAIRS.values(), strict=True)):

@@ -56,6 +56,13 @@ def test_parents_stand_above_their_children_and_words_in_their_order():
     assert places["S"] < places["VP"] < places["NP"] < 0  # the last, of the lower tree
 
 
+def test_no_tree_is_refused_by_name():
+    with pytest.raises(TypeError, match=r"`tree` must be a tree.*Received: None"):
+        plot_tree_pair(REFERENCE, None)
+    with pytest.raises(TypeError, match="`reference` must be a tree"):
+        plot_tree_pair("(S XX )S", REFERENCE)
+
+
 def test_trees_of_other_words_are_refused():
     other = parse_linearized("(S XX )S", ["you"])
     with pytest.raises(ValueError, match=r"`tree` must have the same words as `reference`.*'you'"):

@@ -70,6 +70,7 @@ def test_shards_hold_targets_as_they_are(tmp_path):
         ("a.tsv", "1\tone\teins\n2\ttwo\tzwei\n", r"a\.tsv: .*first column has no letters"),
         ("a.tsv", '"one ""a"""\teins\ntwo\tzwei\n', r"a\.tsv: .*quotation marks"),
         ("a.tsv", "one\teins\rtwo\tzwei\r", r"a\.tsv: .*carriage returns"),
+        ("a.tsv", "en\tde\none\teins\n", r"a\.tsv: .*'en' and 'de', is a heading"),
         ("a.en, a.de", "one\rtwo\r", r"a\.en: .*carriage returns"),
     ],
 )

@@ -290,6 +290,7 @@ def test_an_unknown_recipe_gets_the_names():
         ("corpus.train=a.tsv", "`corpus.train`: give a list of one TSV file or two files. .*a.tsv"),
         ("corpus.train=[a, b, c]", "`corpus.train`: give a list of one TSV file or two files"),
         ("corpus.train=[]", "`corpus.train`: give a list of one TSV file or two files"),
+        ("corpus.train=[a, a]", "`corpus.train`: give .*: one file twice would teach a model to"),
         ("corpus.test=[1, 2]", "`corpus.test`: give a list of one TSV file or two files"),
         ("training.updates={a: 1, a: 2}", "line 1: the key 'a' appears twice"),
         ("updates=3", "section.field=value"),

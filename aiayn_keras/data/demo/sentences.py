@@ -15,6 +15,8 @@ from aiayn_keras.data.demo.grammar import (
 )
 from aiayn_keras.data.demo.lexicon import ADJECTIVES_OF, NOUNS
 from aiayn_keras.data.parallel_text import SPLITS, ParallelText, split_of
+from aiayn_keras_light.checks import check_integer
+from aiayn_keras_light.text_files import MAX_LINES
 
 # Share of all sentences held out for validation, and the same share for test.
 _HELD_OUT = 0.05
@@ -48,7 +50,8 @@ def generate_demo_pairs(count: int, seed: int = 0, split: str = "train") -> Para
         A `ParallelText` of `count` pairs.
 
     Raises:
-        ValueError: If `count` is negative or `split` is unknown.
+        TypeError: If `count` is not an integer.
+        ValueError: If `count` is negative or above 10 million, or `split` is unknown.
 
     Example:
     >>> generate_demo_pairs(3, seed=1)
@@ -56,8 +59,7 @@ def generate_demo_pairs(count: int, seed: int = 0, split: str = "train") -> Para
     """
     if split not in SPLITS:
         raise ValueError(f"`split` must be one of {', '.join(SPLITS)}. Received: split={split!r}.")
-    if count < 0:
-        raise ValueError(f"`count` must not be negative. Received: count={count}.")
+    count = check_integer("count", count, 0, MAX_LINES)
     writer = SentenceWriter(f"aiayn_keras demo {seed} {split}")
     pairs = {}
     while len(pairs) < count:

@@ -116,7 +116,11 @@ def test_no_source_sees_itself(train):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [((1, 0, "dev"), "Received: split='dev'"), ((-1,), "Received: count=-1")],
+    [
+        ((1, 0, "dev"), "Received: split='dev'"),
+        ((-1,), "Received: count=-1"),
+        ((10**10,), "at most 10000000"),
+    ],
 )
 def test_wrong_argument_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
