@@ -234,9 +234,28 @@ def _translate_sentences(texts, translate, progress, pattern):
         for row, parts in zip(failed, cut, strict=True):
             found[row] = joined(parts, [next(remaining) for _ in parts[1::2]])
     return [
-        each if each is None else _between(first, _with_signs_of_numbers(text, each), last)
+        each
+        if each is None
+        else _between(first, _with_capital(text, _with_signs_of_numbers(text, each)), last)
         for (first, text, last), each in zip(framed, found, strict=True)
     ]
+
+
+def _with_capital(source, translation):
+    """A translation that begins with a capital letter if its source begins with such a word.
+
+    A model that has read words in a dictionary's form writes `piso mojado` for the sign `Wet floor`.
+    """
+    if not (source[:1].isupper() and source[1:2].islower()):
+        return translation
+    if not any(each.text[:1].islower() for each in translation.hypotheses):
+        return translation
+    return as_translation(
+        [
+            dataclasses.replace(each, text=each.text[:1].upper() + each.text[1:])
+            for each in translation.hypotheses
+        ]
+    )
 
 
 def _translate_without_emoji(masked, found, translate):

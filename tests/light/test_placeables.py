@@ -96,6 +96,9 @@ def test_an_error_names_the_text_among_those_of_several_target_languages():
         ("❝I am here❞", "❝I am here❞"),
         ("Ⓗⓔⓛⓛⓞ my friend", "Ⓗⓔⓛⓛⓞ my friend"),
         ("> > how are you", "how are you"),
+        ("RE: FW: tea", "tea"),
+        ("RE[2]: tea", "tea"),
+        ("re:tea", "re:tea"),
         ("- [ ] buy milk", "buy milk"),
         ("## (2) title", "title"),
         ("— who is it", "who is it"),
@@ -377,7 +380,7 @@ def test_where_a_letter_is_lost_or_repeated_the_text_is_cut_at_its_placeables():
 def test_of_several_hypotheses_those_that_keep_all_stay():
     double = CapitalsDouble(lambda text: ["none", text.upper(), text.lower()])
     (found,) = translate_placeables(["See a@b.org"], double)
-    assert [each.text for each in found.hypotheses] == ["SEE a@b.org", "see a@b.org"]
+    assert [each.text for each in found.hypotheses] == ["SEE a@b.org", "See a@b.org"]
     assert found.text == "SEE a@b.org"
 
 
@@ -513,6 +516,17 @@ def test_where_a_time_is_written_differently_a_letter_stands_for_it():
     (found,) = translate_placeables(["at 5pm"], double)
     assert double.calls == [["at 17:45"], ["at ヌ"]]
     assert found.text == "AT 5pm"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("Wet floor", "Tea"), ("- Wet floor", "- Tea"), ("wet floor", "tea"), ("PC", "tea")],
+)
+def test_a_text_with_a_first_capital_has_a_translation_with_one(text, found):
+    double = CapitalsDouble(lambda _: ["tea", "other"])
+    (translation,) = translate_placeables([text], double)
+    assert translation.text == found
+    assert translation.hypotheses[1].text.istitle() == (found.strip("- ") == "Tea")
 
 
 @pytest.mark.parametrize(
@@ -791,7 +805,7 @@ def test_numbers_of_a_long_line_are_compared_once(part):
 def test_a_text_whose_first_words_are_lost_before_a_heart_is_cut_there():
     double = CapitalsDouble(lambda text: [text.removeprefix("I ").lower()])
     found = translate_placeables(["I ❤ tea", "My ❤ cat", "❤ tea", "I 🍕 too"], double)
-    assert [each.text for each in found] == ["I ❤ tea", "my ❤ cat", "❤ tea", "🍕 too"]
+    assert [each.text for each in found] == ["I ❤ tea", "My ❤ cat", "❤ tea", "🍕 too"]
 
 
 def test_a_turkish_capital_i_becomes_a_plain_small_one():
