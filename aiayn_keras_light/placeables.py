@@ -244,7 +244,7 @@ def _translate_sentences(texts, translate, progress, pattern):
 def _with_capital(source, translation):
     """A translation that begins with a capital letter if its source begins with such a word.
 
-    A model that has read words in a dictionary's form writes `piso mojado` for the sign `Wet floor`.
+    Models that have read dictionaries write `piso mojado` for the sign `Wet floor`.
     """
     if not (source[:1].isupper() and source[1:2].islower()):
         return translation
