@@ -11,7 +11,7 @@ _AMOUNT = re.compile(
     re.ASCII,
 )
 _DECADE = re.compile(r"(?<!\d)\d\d(\d0)(?='?s\b)")
-_ROMAN = re.compile(r"\b(?=[XVI]{2}|X)(X{0,3})(IX|IV|V?I{0,3})(?:e|ème)?\b")
+_ROMAN = re.compile(r"\b(X{1,3})(IX|IV|V?I{0,3})(?:e|ème)?\b")
 _ROMAN_ONES = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
 _EXCHANGED = str.maketrans(",.", ".,")
 _ARABIC_SEPARATORS = str.maketrans("٬٫", ",.")
@@ -68,7 +68,7 @@ def _numbers_with_other_separators(source, translation):
 
 
 def _roman_numbers(text):
-    """Set of the Roman numerals up to XXXIX in a text, as strings of digits."""
+    """Set of the Roman numerals from X to XXXIX in a text, as strings of digits."""
     return {str(10 * len(each[1]) + _ROMAN_ONES.index(each[2])) for each in _ROMAN.finditer(text)}
 
 

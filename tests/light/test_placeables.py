@@ -354,6 +354,13 @@ def test_every_kind_of_placeable_is_found(placeable):
     assert placeable not in double.calls[0][0]
 
 
+@pytest.mark.parametrize("unit", ["kg", "cm", "ft", "lbs", "oz", "mph", "tsp", "tbsp"])
+def test_units_that_languages_write_differently_are_translated(unit):
+    double = CapitalsDouble()
+    translate_placeables([f"see 6 {unit}"], double)
+    assert double.calls[0] == [f"see 6 {unit}"]
+
+
 def test_a_text_of_placeables_alone_is_its_own_translation():
     double = CapitalsDouble(lambda text: [text.upper(), text.lower()])
     source = "  www.x.org, a@b.org! 12 :)"
