@@ -304,8 +304,8 @@ ENTITY = re.compile(
 LEAD = re.compile(
     r"\s*(?:(?:>\s*)+|(?:[-*#•·‣⁃+–—»]+|//+|\[[ xX✓]?\]|\(?\d{1,3}[.)]{1,2}|\([A-Za-z]\)|[A-Za-z]\)"
     r"|[A-Za-z]\.(?=\s+[A-Z](?!\.))|[a-h]\.(?=\s+[a-z]{2,}(?![\w.]))|[A-Z]:|%+|;+"
-    r"|(?i:re|fwd?|aw|wg|rv|tr|sv)(?:\[\d+\])?:"
+    r"|(?i:re|fwd?|aw|wg|rv|tr|sv)(?:\[\d+\])?[ ]?:"
     r"|\d{1,3}[ ][–-](?=\s+[^\s\d])"
-    rf"|\(?[ivx]{{1,5}}[.)]|[①-⒛]|{STAMP})\s+)+"
+    rf"|\(?(?:[ivx]{{1,5}}|[IVX]{{1,5}})[.)]|[①-⒛]|{STAMP})\s+)+"
 )
 """Marks at the beginning of a line: of a list, a heading, an answered mail, a subject, a chat."""
