@@ -35,7 +35,7 @@ CLOCK_TIMES = ("17:45", "18:35", "19:25", "20:15")
 """Times that stand in for those such as `5pm`, which small models move to the morning."""
 
 _SIGN_OF_ONE = re.compile(
-    r",[A-Z\"]|[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\x1b©®²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
+    r",[A-Z\"]|[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\x1b©®»·›•²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
     r"|[a-z][A-Z]|[IVXLCDM]{2}|(?:Ctrl|Alt|Cmd)-|[A-Z]/[A-Z]|X[LS]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}|ʕ|'{3}|\"{3}|\.{4}"
     r"|[.!?…] [-–—] "
 )
@@ -233,7 +233,11 @@ def _translate_sentences(texts, translate, progress, pattern):
             translated = translate([part for parts in cut for part in parts[1::2]], None)
         remaining = iter(translated)
         for row, parts in zip(failed, cut, strict=True):
-            found[row] = joined(parts, [next(remaining) for _ in parts[1::2]])
+            others = [next(remaining) for _ in parts[1::2]]
+            for place, other in enumerate(others):
+                if other and not any(map(str.isalnum, parts[2 * place])):  # "Home > Shoes"
+                    others[place] = _with_capital(parts[2 * place + 1], other)
+            found[row] = joined(parts, others)
     return [
         each
         if each is None

@@ -334,6 +334,7 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
             "1\u202f000",
             "1.299,99 €",
             "$3.5M",
+            "WWII",
             "£2bn",
             "CHF 20.-",
             "2x",
@@ -547,6 +548,26 @@ def test_a_comma_before_another_word_may_be_a_colon(text):
     double = CapitalsDouble(lambda text: [text.replace(",", ":")])
     (translation,) = translate_placeables([text], double)
     assert translation.text == text.replace(",", ":")
+
+
+@pytest.mark.parametrize("sign", "›→•·»")
+def test_a_line_is_cut_at_signs_between_its_parts(sign):
+    double = CapitalsDouble()
+    (translation,) = translate_placeables([f"Home {sign} Red shoes"], double)
+    assert translation.text == f"HOME {sign} RED SHOES"
+    assert double.calls[1] == ["Home", "Red shoes"]
+
+
+def test_a_second_quotation_mark_does_not_cut_a_line():
+    double = CapitalsDouble()
+    translate_placeables(["the word « chat » is short"], double)
+    assert double.calls == [["the word « chat » is short"]]
+
+
+def test_parts_between_signs_begin_as_in_the_text():
+    double = CapitalsDouble(lambda text: [text.lower()])
+    found = translate_placeables(["Home > Shoes / red", "Go to <b>Tom</b>'s"], double)
+    assert [each.text for each in found] == ["Home > Shoes / red", "Go to <b>tom</b>'s"]
 
 
 @pytest.mark.parametrize("lead", ["II. ", "(IV) ", "VI) ", "Re : ", "TR : "])
