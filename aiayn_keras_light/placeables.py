@@ -35,7 +35,7 @@ CLOCK_TIMES = ("17:45", "18:35", "19:25", "20:15")
 """Times that stand in for those such as `5pm`, which small models move to the morning."""
 
 _SIGN_OF_ONE = re.compile(
-    r",[A-Z\"]|[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\x1b©®²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
+    r",[A-Z\"]|[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\x1b©®»·›•²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
     r"|[a-z][A-Z]|[IVXLCDM]{2}|(?:Ctrl|Alt|Cmd)-|[A-Z]/[A-Z]|X[LS]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}|ʕ|'{3}|\"{3}|\.{4}"
     r"|[.!?…] [-–—] "
 )
@@ -96,6 +96,7 @@ class _Masked:
         return is_first and word[0] in HEARTS
 
     def _fill(self, text):
+        text = _with_commas(self.text, text)
         stand_ins = "|".join(map(re.escape, self.words))
         return re.sub(stand_ins, lambda match: self.words[match[0]], text)
 
@@ -232,7 +233,11 @@ def _translate_sentences(texts, translate, progress, pattern):
             translated = translate([part for parts in cut for part in parts[1::2]], None)
         remaining = iter(translated)
         for row, parts in zip(failed, cut, strict=True):
-            found[row] = joined(parts, [next(remaining) for _ in parts[1::2]])
+            others = [next(remaining) for _ in parts[1::2]]
+            for place, other in enumerate(others):
+                if other and not any(map(str.isalnum, parts[2 * place])):  # "Home > Shoes"
+                    others[place] = _with_capital(parts[2 * place + 1], other)
+            found[row] = joined(parts, others)
     return [
         each
         if each is None
@@ -244,17 +249,21 @@ def _translate_sentences(texts, translate, progress, pattern):
 def _with_capital(source, translation):
     """A translation that begins with a capital letter if its source begins with such a word.
 
-    Models that have read dictionaries write `piso mojado` for the sign `Wet floor`.
+    Models that have read dictionaries write `piso mojado` for the sign `Wet floor`. Words that stay
+    as they are, such as `iPhone` and `user_name`, have no other capitals.
     """
     if not (source[:1].isupper() and source[1:2].islower()):
         return translation
     if not any(each.text[:1].islower() for each in translation.hypotheses):
         return translation
+
+    def written(text):
+        word = text.split(maxsplit=1)[0].rstrip(",.:;!?") if text.strip() else ""
+        is_name = not (word.isalpha() and word.islower()) and word in source
+        return text if is_name else text[:1].upper() + text[1:]
+
     return as_translation(
-        [
-            dataclasses.replace(each, text=each.text[:1].upper() + each.text[1:])
-            for each in translation.hypotheses
-        ]
+        [dataclasses.replace(each, text=written(each.text)) for each in translation.hypotheses]
     )
 
 
@@ -281,6 +290,7 @@ def _translate_without_emoji(masked, found, translate):
 
 
 _COMMA = re.compile(r"(?<![\d.,])(\d*)(, ?)(?=(\d+))")
+_BEHIND_COMMA = re.compile(r", (\S*\w)")
 _RANGE = re.compile(r"(?<![\w.,–—-])(\d+(?:[.,:]\d+)*)[–—-](\d+(?:[.,:]\d+)*)(?![\w–—-])")
 
 
@@ -293,18 +303,31 @@ def _with_signs_of_numbers(source, translation):
     if not source.isascii():
         dashes = {match.groups(): match[0] for match in _RANGE.finditer(source)}
     commas = {(before, after) for before, comma, after in _COMMA.findall(source) if comma[1:]}
-    if not dashes and not commas:
+    if not dashes and ", " not in source:
         return translation
 
     def written(text):
         text = _RANGE.sub(lambda match: dashes.get(match.groups(), match[0]), text)
-        return _COMMA.sub(
+        text = _COMMA.sub(
             lambda match: f"{match[1]}, " if (match[1], match[3]) in commas else match[0], text
         )
+        return _with_commas(source, text)
 
     return as_translation(
         [dataclasses.replace(each, text=written(each.text)) for each in translation.hypotheses]
     )
+
+
+def _with_commas(source, text):
+    """A translation with the commas of its source before placeables and codes.
+
+    Models write colons for some, as they do behind the name of a greeting: `Boston: MA 02108`.
+    """
+    for word in set(_BEHIND_COMMA.findall(source)):
+        is_code = word in LETTERS or word[1:].isupper() or not (word.isalpha() or word.isdecimal())
+        if is_code and f": {word}" not in source:
+            text = text.replace(f": {word}", f", {word}")
+    return text
 
 
 def with_letters_of_entities(text):

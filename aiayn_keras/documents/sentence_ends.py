@@ -76,6 +76,8 @@ _BEFORE_NUMBER = (
     r"(?i:nos?|nr|núm|art|figs?|vol|pp?|págs?|ch|chap|cap|sec|abs|kap|bd|abb|tab|ed|eds|op|"
     r"Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
 )
+# The same after a number and before a word in small letters: "2 tbsp. oil", "500 sq. ft. of land".
+_UNITS = r"(?:tbsps?|tsps?|lbs?|oz|ft|yds?|mi|pts?|qts?|gal|hrs?|mins?|secs?|pkgs?)"
 # Last words too: an end if a word follows that begins many sentences.
 _ANYWHERE = r"(?i:etc|usw|St|Inc|Ltd|Co|Corp|Bros|Jr|Ave|Blvd|Rd|Dept|Univ|Uds?|Vds?|Cía)"
 _INITIALS = r"(?:\p{L}{1,2}\.)+\p{L}{1,2}|\p{Lu}"
@@ -113,6 +115,8 @@ _RULES = (
     (r"(?i)\b([eipzdu])\.( (?:g|e|ej|B|h|a))\.", rf"\1{_NO_END}\2{_NO_END}"),
     (rf"{_WORD_BEGINS}({_BEFORE_SOMETHING})\.", rf"\1\2{_NO_END}"),
     (rf"{_WORD_BEGINS}({_BEFORE_NUMBER})\.(\s*\d)", rf"\1\2{_NO_END}\3"),
+    (r"(\d\s?(?:sq|cu|fl))\.(\s\p{Ll})", rf"\1{_NO_END}\2"),
+    (rf"(\d\s?(?:(?:sq|cu|fl){_NO_END}?\s)?{_UNITS})\.(\s\p{{Ll}})", rf"\1{_NO_END}\2"),
     (rf"(\d)\.(\s+(?:{_GERMAN_DATE}))", rf"\1{_NO_END}\2"),
     # The number of a paragraph: "1. Open the box."
     (r"^(\s*\(?\d{1,3})\.(\s)", rf"\1{_NO_END}\2"),

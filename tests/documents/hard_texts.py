@@ -35,6 +35,9 @@ HARD_TEXTS = {
     "number": case(
         "It is No. 5 on the list. No. It is not.", "It is No. 5 on the list.", "No.", "It is not."
     ),
+    "units without capitals": case("2 tbsp. oil and 1 lb. of rice"),
+    "area without capitals": case("1,200 sq. ft. of land"),
+    "unit at the end": case("Add 2 tbsp. Stir.", "Add 2 tbsp.", "Stir."),
     "pages": case("See pp. 3-7 and fig. 2. Read them.", "See pp. 3-7 and fig. 2.", "Read them."),
     "Latin": case(
         "Fruit, e.g. apples, i.e. sweet ones. Eat!", "Fruit, e.g. apples, i.e. sweet ones.", "Eat!"

@@ -334,6 +334,7 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
             "1\u202f000",
             "1.299,99 €",
             "$3.5M",
+            "WWII",
             "£2bn",
             "CHF 20.-",
             "2x",
@@ -534,6 +535,53 @@ def test_a_text_with_a_first_capital_has_a_translation_with_one(text, found):
     (translation,) = translate_placeables([text], double)
     assert translation.text == found
     assert translation.hypotheses[1].text.istitle() == (found.strip("- ") == "Tea")
+
+
+@pytest.mark.parametrize("word", ["iPhone", "user_name", "a.txt"])
+def test_a_word_that_stays_has_no_other_capitals(word):
+    double = CapitalsDouble(lambda text: [" ".join(text.lower().split()[::-1])])
+    (translation,) = translate_placeables([f"Wet {word}"], double)
+    assert translation.text == f"{word} wet"
+
+
+@pytest.mark.parametrize("text", ["See a.txt, b.txt", "Boston, MA 02108", "230 V, 50 Hz and so on"])
+def test_a_comma_before_a_code_is_not_a_colon(text):
+    double = CapitalsDouble(lambda text: [text.replace(",", ":")])
+    assert [each.text for each in translate_placeables([text], double)] == [text]
+
+
+@pytest.mark.parametrize("text", ["He says, 5 people came.", "Dear Ann, come."])
+def test_a_comma_before_another_word_may_be_a_colon(text):
+    double = CapitalsDouble(lambda text: [text.replace(",", ":")])
+    (translation,) = translate_placeables([text], double)
+    assert translation.text == text.replace(",", ":")
+
+
+@pytest.mark.parametrize("sign", "›→•·»")
+def test_a_line_is_cut_at_signs_between_its_parts(sign):
+    double = CapitalsDouble()
+    (translation,) = translate_placeables([f"Home {sign} Red shoes"], double)
+    assert translation.text == f"HOME {sign} RED SHOES"
+    assert double.calls[1] == ["Home", "Red shoes"]
+
+
+def test_a_second_quotation_mark_does_not_cut_a_line():
+    double = CapitalsDouble()
+    translate_placeables(["the word « chat » is short"], double)
+    assert double.calls == [["the word « chat » is short"]]
+
+
+def test_parts_between_signs_begin_as_in_the_text():
+    double = CapitalsDouble(lambda text: [text.lower()])
+    found = translate_placeables(["Home > Shoes / red", "Go to <b>Tom</b>'s"], double)
+    assert [each.text for each in found] == ["Home > Shoes / red", "Go to <b>tom</b>'s"]
+
+
+@pytest.mark.parametrize("lead", ["II. ", "(IV) ", "VI) ", "Re : ", "TR : "])
+def test_numbers_of_chapters_and_french_subjects_stay_before_a_text(lead):
+    double = CapitalsDouble()
+    assert translate_placeables([f"{lead}tea"], double)[0].text == f"{lead}TEA"
+    assert double.calls[0] == ["tea"]
 
 
 @pytest.mark.parametrize(

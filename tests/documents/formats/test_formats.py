@@ -180,6 +180,10 @@ def test_a_word_is_a_letter_then_a_number_and_then_cuts_its_sentence():
             [*("A:", "%", "b.", "C)", "\\emph{", "}", "---", "---", "~", "~", "/", ">")],
         ),
         ("Jun  3 12:00:01 host sshd[1]: so\n3 12:00:01 so", ["Jun  3 12:00:01 host sshd[1]:"]),
+        (
+            "II. Tea\n(IV) Tea, $3bn, $2M, $5/kg, $1 and $2",
+            ["II.", "(IV)", "$3bn", "$2M", "$5/kg", "$1", "$2"],
+        ),
         ('① tea ~ cake\n*a note __c d__ NAME="a b"', ["①", "~", "*", "__", "__", 'NAME="a b"']),
     ],
 )
