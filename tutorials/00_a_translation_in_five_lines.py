@@ -112,7 +112,7 @@ print(f"{nonsense.text}   ({nonsense.score:.1f} nats)")
 assert nonsense.score < translation.score - 2
 
 # %% [markdown]
-# It writes *sandías*, which means watermelons. The rest is no sentence, since it has no verb:
+# It writes *sandías*, which means watermelons. The rest is not a sentence, because it has no verb:
 # *transbordador* is a ferry, and *medio* means half.
 #
 # ## What the model reads

@@ -104,7 +104,7 @@ bad = {
     "Photosynthesis turns light into sugar.": "an unknown word is copied; se toca is touched",
     "smh my bro forgot again": "chat shorthand: I forgot the broom (escoba) again",
     "Wireless keyboard, black": "a shop's label: inoxidable is stainless, as steel is",
-    "Dear hiring manager,": "the greeting of a letter: there is no word jerente",
+    "Dear hiring manager,": "the greeting of a letter: jerente is not a word",
 }
 
 # %% [markdown]

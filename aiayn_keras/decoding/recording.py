@@ -137,7 +137,7 @@ def options_to_record(beam_counts, length_penalties, search_defaults, search_opt
         search_options: Dictionary of further fields of `SearchOptions`.
 
     Raises:
-        TypeError: For an option that there is not.
+        TypeError: For an unknown option.
         ValueError: If a list is empty or none, or options are out of range.
     """
     if not all(isinstance(x, Sequence) and x for x in (beam_counts, length_penalties)):

@@ -52,8 +52,7 @@ def with_defaults(defaults, options):
 
     Raises:
         ValueError: As `SearchOptions`, and `check_search_defaults`.
-        TypeError: As `SearchOptions`, and for an option that there is not, with those that there
-            are.
+        TypeError: As `SearchOptions`, and for an unknown option; the message lists the known ones.
     """
     names = [field.name for field in dataclasses.fields(SearchOptions)]
     if unknown := options.keys() - {*names}:
