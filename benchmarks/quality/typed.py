@@ -7,8 +7,9 @@ none of it is training text. A share of chrF2 is that of the changed text over t
 text, against the same references (in capitals for sources in capitals). Numbers and copied texts
 count as right if the translation holds them unchanged; with copied texts, the rest also has to be
 the translation that the clean text has. A word is right if the words of its translation are linked
-with it in the aligned training text; a title with a name, if the translation has both. Two
-sentences as one text are compared with the translations of each alone.
+with it in the aligned training text, or, with `--dictionary`, if Apertium's dictionary has its
+translation; a title with a name, if the translation has both. Two sentences as one text are
+compared with the translations of each alone.
 """
 
 import random
@@ -26,6 +27,7 @@ from aiayn_keras.data.typing_habits import in_shorthand
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.training.translation_scores import corpus_bleu, corpus_chrf
 from aiayn_keras_light.placeables import PLACEABLES
+from benchmarks.quality.apertium import count_translations
 
 FRAMES = (
     "It costs {} dollars.",
@@ -191,13 +193,14 @@ def with_shorthand(text, draw):
     show_default=True,
     help="As in `TransformerSeq2SeqLM.translate`; `aiayn-keras translate` keeps them.",
 )
-def main(models, corpus, sentences, seed, placeables):
+@click.option("--dictionary", is_flag=True, help="Also ask Apertium's dictionary about words.")
+def main(models, corpus, sentences, seed, placeables, dictionary):
     corpus = load_corpus(corpus)
     pairs, words = choose_texts(corpus, corpus.test, sentences, seed)
     for name in models:
         print(f"{name}: {len(pairs)} sentences")
         model = TransformerSeq2SeqLM.from_preset(name)
-        for kind, value, meaning in measure(model, pairs, words, seed, placeables):
+        for kind, value, meaning in measure(model, pairs, words, seed, placeables, dictionary):
             shown = f"{value:.1f}" if kind == "clean text" else f"{value:.3f}"
             print(f"  {kind:34} {shown:>6} {meaning}", flush=True)
 
@@ -222,7 +225,7 @@ def choose_texts(corpus, text, sentences, seed):
     return pairs, {word: known[word] for word, _ in words.most_common(3000)}
 
 
-def measure(model, pairs, words, seed, placeables="translate"):
+def measure(model, pairs, words, seed, placeables="translate", dictionary=False):
     """Yields every `Figure` of a model; the texts are those of `choose_texts`."""
     sources, references = map(list, zip(*pairs, strict=True))
 
@@ -281,7 +284,7 @@ def measure(model, pairs, words, seed, placeables="translate"):
     yield from _copied(translate, sources, clean, seed)
     yield _alternatives(translate, sources)
     yield from _numbers(translate, seed)
-    yield from _words(translate, words)
+    yield from _words(translate, words, dictionary)
 
 
 def _copied(translate, sources, clean, seed):
@@ -340,18 +343,22 @@ def _inside(text, copied, draw):
     return " ".join(words)
 
 
-def _words(translate, words):
+def _words(translate, words, dictionary):
     """Yields what becomes of words alone: a dictionary of counters of their translations."""
     found = translate([*words])
     empty = sum(not text.strip() for text in found)
     linked = {word: {w for text in links for w in text.split()} for word, links in words.items()}
-    right = [
-        bool(spoken := re.findall(r"\w+", text.lower())) and set(spoken) <= linked[word]
+    right = {
+        word: bool(spoken := re.findall(r"\w+", text.lower())) and set(spoken) <= linked[word]
         for word, text in zip(words, found, strict=True)
         if linked[word]
-    ]
+    }
     yield Figure("commonest words", empty / len(words), "empty")
-    yield Figure("commonest words", np.mean(right), "with linked words alone")
+    yield Figure("commonest words", np.mean([*right.values()]), "with linked words alone")
+    if dictionary:
+        listed, known = count_translations(dict(zip(words, found, strict=True)))
+        either = [right.get(word, False) or word in listed for word in {*right, *known}]
+        yield Figure("commonest words", np.mean(either), "linked or in Apertium's dictionary")
     cases = [
         (frame.format(f"{title} {name}"), name, spoken)
         for frame in TITLED
