@@ -29,8 +29,8 @@ PYTEST := python -m pytest -p no:nbmake --timeout 600 --timeout-method thread --
 ALL := -m ""  # the slow tests, too
 # JAX's compiler takes most of the time of its tests; without these it takes twice as long.
 QUICK_XLA := JAX_DISABLE_MOST_OPTIMIZATIONS=1 XLA_FLAGS=--xla_cpu_use_fusion_emitters=false
-# The longest lessons, of half a minute or more each on two cores.
-LONG_LESSONS := 06c 07 09 12 13 15 16 18 20 21
+# The longest lessons, of twenty seconds or more each on two cores.
+LONG_LESSONS := 06c 07 09 10 12 13 15 16 18 19 20 21
 # A process of the tests grows by gigabytes, as TensorFlow keeps what was traced: these run first, and
 # the others in new processes.
 LARGE := tests/test_readme.py tests/training tests/scale tests/export
@@ -166,7 +166,7 @@ tutorials: $(INSTALLED_NOTEBOOKS) ## Run the notebooks of all lessons and change
 	KERAS_BACKEND=tensorflow TF_NUM_INTRAOP_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --nbmake --nbmake-timeout=600 --durations=0 tutorials --ignore=tutorials/solutions \
 		$(foreach lesson,$(LEFT_OUT),--ignore-glob='tutorials/$(lesson)_*')
 
-tutorials-quick: ## Run the notebooks of all lessons but the ten longest, as CI does; make test-all runs those too
+tutorials-quick: ## Run the notebooks of all lessons but the twelve longest, as CI does; make test-all runs those too
 	$(MAKE) tutorials LEFT_OUT="$(LONG_LESSONS)"
 
 notebooks: $(INSTALLED_NOTEBOOKS) ## Make every notebook from its source, run it and keep its outputs

@@ -114,6 +114,7 @@ def test_a_newer_page_is_kept_although_the_browser_has_older_files(
     browser.get_log("browser")
 
 
+@pytest.mark.slow
 def test_a_busy_server_is_asked_again_for_a_file_to_keep(browser, folder):
     with serving(folder.parent, refused_once=["/play/decoding_steps.txt"]) as address:
         page = PlayPage(browser, f"{address}play/")
@@ -122,6 +123,7 @@ def test_a_busy_server_is_asked_again_for_a_file_to_keep(browser, folder):
     browser.get_log("browser")
 
 
+@pytest.mark.slow
 def test_a_browser_without_room_for_files_translates(browser, folder, model):
     (expected,) = model.translate([SENTENCE])
     with serving(folder.parent) as address:

@@ -42,6 +42,7 @@ with keras.distribution.DataParallel(auto_shard_dataset=False).scope():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(keras.config.backend() != "jax", reason="Only JAX divides a search.")
 def test_two_devices_find_what_one_finds():
     result = subprocess.run(
