@@ -10,6 +10,13 @@ _AMOUNT = re.compile(
     r"(?!(?P=group))[.,](?P<decimals>\d+)(?![.,/-]?\d)",
     re.ASCII,
 )
+_GROUPED = r"\d++(?:[.,'’٬٫ \xa0\u2009\u202f]\d++)*+"
+_ANY_GROUPED = re.compile(rf"(?<!\w){_GROUPED}")
+_PRICE = re.compile(rf"(?<![\w.,])(?:[$€£¥][ ]?({_GROUPED})|({_GROUPED})[ \xa0]?[$€£¥])(?!\w)")
+_BARE = re.compile(
+    rf"(?<![\w.,$€£¥])(?<![$€£¥A-Z][ \xa0]){_GROUPED}"
+    r"(?![\w$€£¥]|[.,]\d|[ \xa0\u202f](?:[$€£¥]|[^\W\d_]{3}))"
+)
 _DECADE = re.compile(r"(?<!\d)\d\d(\d0)(?='?s\b)")
 _ROMAN = re.compile(r"\b(X{1,3})(IX|IV|V?I{0,3})(?:e|ème)?\b")
 _ROMAN_ONES = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
@@ -28,11 +35,12 @@ def lost_numbers(source, translation):
     Their digits are compared, in any script and however they are grouped. Dates, amounts and the
     like must also be divided in the same way: `1.234.56` and `123.456` are not `1,234.56`. Numbers
     of one digit and times may be words in a translation, the 19th century may be XIX, and the 1980s
-    the years 80.
+    the years 80. Prices are lost if none of them has a currency, as a sign, code or word, in the
+    translation.
     """
     wanted = _NUMBER.findall(_CLOCK_TIME.sub("", source))
     if not any(len(number) > 1 for number in wanted):
-        return frozenset()
+        return _prices_without_currency(source, translation)
     groups = set(_digits(" ".join(_NUMBER.findall(translation))).split(" "))
     whole = {_digits(number).replace(" ", "") for number in _NUMBER.findall(translation)}
     whole |= _roman_numbers(translation)
@@ -42,7 +50,22 @@ def lost_numbers(source, translation):
         parts = _digits(number).split(" ")
         if len(number) > 1 and "".join(parts) not in whole and not groups.issuperset(parts):
             lost.add(number)
-    return frozenset(lost | _numbers_with_other_separators(source, translation))
+    lost |= _numbers_with_other_separators(source, translation)
+    return frozenset(lost | _prices_without_currency(source, translation))
+
+
+def _prices_without_currency(source, translation):
+    """Set of the prices of a text, each up to its `_NUMBER`, if none has a currency any more."""
+    prices = [first or last for first, last in _PRICE.findall(source)]
+    written, bare = (
+        [_digits(number).replace(" ", "") for number in pattern.findall(translation)]
+        for pattern in (_ANY_GROUPED, _BARE)
+    )
+    for price in prices:
+        digits = _digits(price).replace(" ", "")
+        if written.count(digits) > bare.count(digits) or digits not in bare:
+            return frozenset()
+    return frozenset(_NUMBER.match(price)[0] for price in prices)
 
 
 def _numbers_with_other_separators(source, translation):

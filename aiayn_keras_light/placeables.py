@@ -104,9 +104,9 @@ class _Masked:
 def translate_placeables(texts, translate, progress=None):
     """Translates texts, and keeps their placeables, and emoji, bullets and the like at their ends.
 
-    If the placeables of a text do not come back exactly once each, it is cut at them, and the parts
-    between them are translated alone. So is a text with marks of markup, or with a placeable beside
-    a letter. A sentence with emoji inside is translated without them, see
+    If the placeables of a text do not come back exactly once each, or a number is lost, it is cut
+    at them, and the parts between them are translated alone. So is a text with marks of markup, or
+    with a placeable beside a letter. A sentence with emoji inside is translated without them, see
     `aiayn_keras_light.inner_emoji`. A target language before a text, as `>>fra<<` or `<2fr>`, is
     given to the model with each part.
 
@@ -208,7 +208,7 @@ def _translate_sentences(texts, translate, progress, pattern):
     masked = [_mask(text, pattern) for text in texts]
     found = translate([each.text for each in masked], progress)
     better = _translate_without_emoji(masked, found, translate)
-    failed, again = [], {}
+    failed, again, lost = [], {}, {}
     for row, each in enumerate(masked):
         if found[row] is None:
             continue
@@ -219,15 +219,17 @@ def _translate_sentences(texts, translate, progress, pattern):
         numbers = lost_numbers(texts[row], found[row].text) if found[row] else frozenset()
         if numbers or (found[row] is None and not each.words.keys().isdisjoint(CLOCK_TIMES)):
             again[row] = _mask(texts[row], pattern, numbers, clocks=())
+            lost[row] = numbers
     again = {row: each for row, each in again.items() if each.text and each.words}
     translated = translate([each.text for each in again.values()], None) if again else []
     for (row, each), translation in zip(again.items(), translated, strict=True):
         translation = translation and each.restore(translation)
         if translation and not lost_numbers(texts[row], translation.text):
             found[row] = translation
-    failed = [row for row in failed if found[row] is None]
+            lost[row] = frozenset()
+    failed = sorted({row for row in failed if found[row] is None} | {r for r in again if lost[r]})
     if failed:
-        cut = [_cut(texts[row], pattern) for row in failed]
+        cut = [_cut(texts[row], pattern, lost.get(row, frozenset())) for row in failed]
         rows = [row for row, parts in zip(failed, cut, strict=True) for _ in parts[1::2]]
         with naming_rows(rows):
             translated = translate([part for parts in cut for part in parts[1::2]], None)
@@ -429,7 +431,8 @@ def _spans(text, pattern, numbers=frozenset()):
             start, last, was_mark, was_second, _ = spans.pop()
             is_mark, is_second, is_time = is_mark and was_mark, is_second or was_second, False
             end = max(end, last)
-        start, end = _skip(text, start, -1, str.isdecimal), _skip(text, end, 1, str.isdecimal)
+        if match[0] != "/":
+            start, end = _skip(text, start, -1, str.isdecimal), _skip(text, end, 1, str.isdecimal)
         spans.append((start, end, is_mark, is_second, is_time))
     return [
         (start, end, is_mark or is_second or _is_beside_letter(text, start, end), is_time)
@@ -457,10 +460,10 @@ def without_signs(text):
     return first, words, rest[len(words) :]
 
 
-def _cut(text, pattern):
+def _cut(text, pattern, numbers):
     """Parts of a text that are kept and translated, in turn; signs beside words are kept."""
     parts, done = [""], 0
-    for start, end, *_ in [*_spans(text, pattern), (len(text), len(text))]:
+    for start, end, *_ in [*_spans(text, pattern, numbers), (len(text), len(text))]:
         between = text[done:start]
         if any(map(str.isalpha, between)):
             first, words, last = without_signs(between)

@@ -577,7 +577,9 @@ def test_parts_between_signs_begin_as_in_the_text():
     assert [each.text for each in found] == ["Home > Shoes / red", "Go to <b>tom</b>'s"]
 
 
-@pytest.mark.parametrize("lead", ["II. ", "(IV) ", "VI) ", "Re : ", "TR : "])
+@pytest.mark.parametrize(
+    "lead", ["II. ", "(IV) ", "VI) ", "Re : ", "TR : ", "1.1 ", "2.3.1 ", "3.2. "]
+)
 def test_numbers_of_chapters_and_french_subjects_stay_before_a_text(lead):
     double = CapitalsDouble()
     assert translate_placeables([f"{lead}tea"], double)[0].text == f"{lead}TEA"
@@ -594,7 +596,7 @@ def test_numbers_of_chapters_and_french_subjects_stay_before_a_text(lead):
         ("1,000,000", "1,000,000 o 1.000,000", set()),
         ("12,000,000", "12000000", set()),
         ("1 000 000", "1000000", set()),
-        ("$1,234.56", "1.234,56 o 1,234.56", set()),
+        ("$1,234.56", "1.234,56 o 1,234.56 dólares", set()),
         ("1.234,56 €", "1234,56 €", set()),
         ("$1,234.56", "1 234,56 $ ou 1'234.56", set()),
         ("$1,234,567.89", "1\u202f234\u202f567,89 $", set()),
@@ -651,11 +653,42 @@ def test_a_lost_number_is_translated_again_as_a_letter():
     assert [each.text for each in found] == ["THE 21st OF , $12.50!", "OF "]
 
 
-def test_where_the_letter_is_lost_too_the_first_translation_stays():
+def test_where_the_letter_is_lost_too_the_text_is_cut_at_its_number():
     double = CapitalsDouble(lambda text: [re.sub(rf"[\d{LETTERS}]", "", text).upper()])
-    (found,) = translate_placeables(["order 4711"], double)
-    assert double.calls == [["order 4711"], ["order ヌ"]]
-    assert found.text == "ORDER "
+    (found,) = translate_placeables(["order 4711 now"], double)
+    assert double.calls == [["order 4711 now"], ["order ヌ now"], ["order", "now"]]
+    assert found.text == "ORDER 4711 NOW"
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "expected"),
+    [
+        ("was £20, now £15", "era 20, ahora 15", "WAS £20, NOW £15"),
+        ("was £20, now £15", "era 20, ahora 15 libras", "era 20, ahora 15 libras"),
+        ("it costs $5", "cuesta 5", "IT COSTS $5"),
+        ("it costs $5", "cuesta USD 5", "cuesta USD 5"),
+        ("it costs 1,000 €", "cuesta 1.000", "IT COSTS 1,000 €"),
+        ("it costs $20", "要20元", "要20元"),
+        ("in 5 days", "en 5", "en 5"),
+    ],
+)
+def test_prices_whose_currency_is_lost_are_translated_again_as_letters(text, answer, expected):
+    double = CapitalsDouble(lambda read: [answer if read == text else read.upper()])
+    (found,) = translate_placeables([text], double)
+    assert found.text == expected
+
+
+def test_a_slash_before_a_word_stays_and_the_word_is_translated():
+    (found,) = translate_placeables(["pay $5/month now, 80 km/h"], CapitalsDouble())
+    assert found.text == "PAY $5/MONTH NOW, 80 km/h"
+
+
+@pytest.mark.parametrize(
+    "kept", ["P.O. Box 123", "PO Box 4711", "5ft 10in", "6 ft 2", "5 ft. 10 in."]
+)
+def test_boxes_and_heights_stay(kept):
+    (found,) = translate_placeables([f"see {kept} now"], CapitalsDouble())
+    assert found.text == f"SEE {kept} NOW"
 
 
 def test_numbers_within_words_are_not_looked_for_again():
