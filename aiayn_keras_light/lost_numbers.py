@@ -1,6 +1,7 @@
 """Numbers of a text that its translation lacks, or writes with other separators."""
 
 import re
+from collections import Counter
 
 _NUMBER = re.compile(r"\d+(?:[.,'’ \xa0\u2009\u202f]\d{3}(?!\d))*")
 _PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.,/-]\d+){2,}(?![.,/-]?\d)", re.ASCII)
@@ -10,7 +11,7 @@ _AMOUNT = re.compile(
     r"(?!(?P=group))[.,](?P<decimals>\d+)(?![.,/-]?\d)",
     re.ASCII,
 )
-_GROUPED = r"\d++(?:[.,'’٬٫ \xa0\u2009\u202f]\d++)*+"
+_GROUPED = r"\d++(?:[.,'’٬٫]\d++|[ \xa0\u2009\u202f]\d{3}(?!\d)){0,8}+"
 _ANY_GROUPED = re.compile(rf"(?<!\w){_GROUPED}")
 _PRICE = re.compile(rf"(?<![\w.,])(?:[$€£¥][ ]?({_GROUPED})|({_GROUPED})[ \xa0]?[$€£¥])(?!\w)")
 _BARE = re.compile(
@@ -57,14 +58,15 @@ def lost_numbers(source, translation):
 def _prices_without_currency(source, translation):
     """Set of the prices of a text, each up to its `_NUMBER`, if none has a currency any more."""
     prices = [first or last for first, last in _PRICE.findall(source)]
+    if not prices:
+        return frozenset()
     written, bare = (
-        [_digits(number).replace(" ", "") for number in pattern.findall(translation)]
+        Counter(_digits(number).replace(" ", "") for number in pattern.findall(translation))
         for pattern in (_ANY_GROUPED, _BARE)
     )
-    for price in prices:
-        digits = _digits(price).replace(" ", "")
-        if written.count(digits) > bare.count(digits) or digits not in bare:
-            return frozenset()
+    numbers = {_digits(price).replace(" ", "") for price in prices}
+    if any(written[number] > bare[number] or not bare[number] for number in numbers):
+        return frozenset()
     return frozenset(_NUMBER.match(price)[0] for price in prices)
 
 
