@@ -221,6 +221,20 @@ def build_optimizer(model):
         model.optimizer.build(model.trainable_variables)
 
 
+def register_parameters(model):
+    """Lists the variables of a model that has just been built among its PyTorch parameters.
+
+    KerasHub hides what Keras sets from PyTorch while a model is built. Until `fit`, the model would
+    have an empty `state_dict()`, and `zero_grad()` would let gradients add up. Other backends have
+    no such list.
+
+    Args:
+        model: A `keras.Model` of KerasHub.
+    """
+    if keras.config.backend() == "torch":
+        model._post_build()
+
+
 @contextlib.contextmanager
 def keeps_variables(model, is_training=False):
     """A context in which a model keeps its weights if an error, or Ctrl-C, ends it.

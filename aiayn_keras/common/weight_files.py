@@ -1,7 +1,9 @@
 """HDF5 weight files: free space, checks of untrusted files, and conversion to float16."""
 
 import contextlib
+import json
 import math
+import zipfile
 from pathlib import Path
 
 import h5py
@@ -109,23 +111,42 @@ def _sizes(file, path):
                 yield item.size * item.dtype.itemsize
 
 
+def check_file_of_model(path):
+    """Checks a file that `load_weights` takes.
+
+    Args:
+        path: A file of weights; or a model's `.keras` file, or the index `.weights.json` of weights
+            in several files, which Keras reads with checks of its own.
+
+    Raises:
+        OSError: If the file does not exist or is not a regular file.
+        ValueError: See `check_weight_file`.
+    """
+    if str(path).endswith((".keras", ".weights.json")):
+        check_regular_file(path)
+    else:
+        check_weight_file(path)
+
+
 def check_depth(path, backbone, is_inner=False):
     """Checks that a weight file is not from a deeper model: Keras would drop the further layers.
 
     Args:
-        path: The file, as Keras writes it.
+        path: The file, as Keras writes it, see `check_file_of_model`.
         backbone: The functional model whose numbers are in the file.
         is_inner: Whether it is the one functional model within the model that the file is of.
 
     Raises:
-        ValueError: If the file holds the numbers of more layers than the backbone has.
+        ValueError: If the file holds the numbers of more layers than the backbone has, or cannot be
+            read.
     """
-    with h5py.File(path) as file:
-        layers = file.get("layers", {})
-        if is_inner:
-            inner = [layer["layers"] for layer in layers.values() if "layers" in layer]
-            layers = inner[0] if inner else {}
-        num_stored = sum(bool(layer.visititems(_is_array)) for layer in layers.values())
+    layers = {}  # of each functional model in the file
+    for place in _places_of_arrays(path):
+        parts = place.strip("/").split("/")
+        outer, parts = (parts[:2], parts[2:]) if is_inner else ([], parts)
+        if parts[:1] == ["layers"]:  # layers/NAME/…
+            layers.setdefault("/".join(outer), set()).add(parts[1])
+    num_stored = len(layers[min(layers)]) if layers else 0
     num_layers = sum(bool(layer.weights) for layer in backbone.layers)
     if num_stored > num_layers:
         raise ValueError(
@@ -135,16 +156,33 @@ def check_depth(path, backbone, is_inner=False):
         )
 
 
+def _places_of_arrays(path):
+    """Returns the names of a model's arrays, or of the groups that hold them, in its file."""
+    places = []
+
+    def note(name, item):
+        if isinstance(item, h5py.Dataset):
+            places.append(name)
+
+    try:
+        if str(path).endswith(".weights.json"):
+            return list(json.loads(Path(path).read_text("utf-8"))["weight_map"])
+        with contextlib.ExitStack() as stack:
+            if str(path).endswith(".keras"):
+                archive = stack.enter_context(zipfile.ZipFile(path))
+                path = stack.enter_context(archive.open("model.weights.h5"))
+            stack.enter_context(h5py.File(path)).visititems(note)
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} holds no weights, or is damaged: {error}.") from error
+    return places
+
+
 def first_not_finite(variables):
     """Returns the first Keras variable that holds a number that is not finite, or None."""
     for variable in variables:
         if not np.isfinite(keras.ops.convert_to_numpy(variable)).all():
             return variable
     return None
-
-
-def _is_array(_, item):
-    return isinstance(item, h5py.Dataset) or None  # None goes on
 
 
 def check_number_format(weights):

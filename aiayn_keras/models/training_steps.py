@@ -14,7 +14,11 @@ from aiayn_keras.backend import (
     projected_cross_entropy,
     projects_in_loss,
 )
-from aiayn_keras.common.weight_files import check_depth, check_weight_file
+from aiayn_keras.common.weight_files import (
+    check_depth,
+    check_file_of_model,
+    check_weight_file,
+)
 from aiayn_keras.layers import ReversibleEmbedding
 from aiayn_keras.models.architecture import FixedParts
 from aiayn_keras.models.batch_sources import (
@@ -78,15 +82,15 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         )
 
     def load_weights(self, filepath, **kwargs):
-        """Loads a file that `save_weights` wrote, see `keras.Model.load_weights`.
+        """Loads what `save_weights` or `save` wrote, see `keras.Model.load_weights`.
 
         Raises:
             OSError: If the file does not exist.
             ValueError: If the file is damaged or of another architecture. Keras itself would load a
                 deeper model's first layers and leave out the others.
         """
-        if str(filepath).endswith(".h5"):
-            check_weight_file(filepath)
+        if str(filepath).endswith((".h5", ".keras", ".weights.json")):  # and not of Orbax
+            check_file_of_model(filepath)
             if not kwargs.get("skip_mismatch"):
                 check_depth(filepath, self.backbone, is_inner=True)
         super().load_weights(filepath, **kwargs)

@@ -9,8 +9,8 @@ from typing import ClassVar
 import keras
 from keras_hub.models import Backbone
 
-from aiayn_keras.backend import note_model, note_settings
-from aiayn_keras.common.weight_files import check_depth, check_weight_file, first_not_finite
+from aiayn_keras.backend import note_model, note_settings, register_parameters
+from aiayn_keras.common.weight_files import check_depth, check_file_of_model, first_not_finite
 from aiayn_keras.layers import (
     AttentionMask,
     DecoderBlock,
@@ -226,6 +226,7 @@ class TransformerBackbone(FixedParts, Backbone):
         for name, value in options.items():
             setattr(self, name, value)
         note_settings(self._flatten_layers())
+        register_parameters(self)
 
     def load_weights(self, filepath, **kwargs):
         """Loads a file of weights that has been checked, see `keras.Model.load_weights`.
@@ -235,7 +236,7 @@ class TransformerBackbone(FixedParts, Backbone):
             ValueError: If the file is damaged, holds anything but arrays of numbers, is of another
                 architecture, or holds a number that is not finite.
         """
-        check_weight_file(filepath)
+        check_file_of_model(filepath)
         try:
             with warnings.catch_warnings():
                 # Keras only warns of layers without weights in the file, as of those it is to skip.

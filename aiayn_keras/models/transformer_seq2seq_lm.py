@@ -13,6 +13,7 @@ from aiayn_keras.backend import (
     compiles_by_default,
     identity_of,
     in_parallel,
+    register_parameters,
 )
 from aiayn_keras.decoding.beam_sampler import BeamSampler, generate_tokens, until_end
 from aiayn_keras.decoding.engines import AUTO, ModelEngines
@@ -110,6 +111,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
         hidden_states = backbone(inputs)["decoder_sequence_output"]
         outputs = backbone.token_embedding(hidden_states, reverse=True)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        register_parameters(self)
 
     def compile(
         self, optimizer="auto", loss="auto", *, weighted_metrics="auto", sampler="auto", **kwargs

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from aiayn_keras import TransformerBackbone, TransformerSeq2SeqLM
 from aiayn_keras.backend import (
     CompiledFunctions,
     bfloat16_products,
@@ -117,6 +118,16 @@ def test_no_weight_changes(model, compiled):
     function(*inputs(T))
     for weight, old in zip(model.get_weights(), before, strict=True):
         assert_close(weight, old)
+
+
+@pytest.mark.skipif(keras.config.backend() != "torch", reason="parameters of PyTorch")
+def test_pytorch_has_the_parameters_of_a_model_that_was_not_fitted():
+    model = TransformerSeq2SeqLM(TransformerBackbone(19, 1, 2, 8, 12))
+    for part in (model, model.backbone):
+        parameters = set(map(id, part.parameters()))
+        assert parameters == {id(variable.value) for variable in part.variables}
+        assert len(part.state_dict()) == len(parameters)
+        assert {id(weight.value) for weight in part.weights} <= parameters
 
 
 @pytest.mark.skipif(keras.config.backend() != "torch", reason="only PyTorch records gradients")

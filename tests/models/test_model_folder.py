@@ -219,21 +219,35 @@ def test_layers_that_the_model_has_not_are_not_left_out_in_silence(tmp_path):
         np.testing.assert_array_equal(array, expected)
 
 
-def test_a_file_of_a_deeper_models_weights_is_refused_by_a_translation_model_too(tmp_path):
+def save(model, path):
+    """Writes weights as the file's name asks for: alone, in several files, or with the model."""
+    if path.name.endswith(".keras"):
+        model.save(path)
+    else:
+        model.save_weights(path, max_shard_size=1e-6 if path.name.endswith(".json") else None)
+
+
+@pytest.mark.parametrize("name", ["deep.weights.h5", "deep.weights.json", "deep.keras"])
+@pytest.mark.parametrize("part", [TransformerSeq2SeqLM, TransformerBackbone])
+def test_a_file_of_a_deeper_models_weights_is_refused(tmp_path, part, name):
     sizes = {"num_heads": 2, "hidden_dim": 8, "intermediate_dim": 12}
-    deep, flat, other = (
-        TransformerSeq2SeqLM(TransformerBackbone(19, num_layers=depth, **sizes))
-        for depth in (2, 1, 2)
-    )
-    deep.save_weights(tmp_path / "deep.weights.h5")
-    before = flat.get_weights()
-    with pytest.raises(ValueError, match=r"deep\.weights\.h5 holds a deeper model .*: 2 more"):
-        flat.load_weights(tmp_path / "deep.weights.h5")
-    for after, weights in zip(flat.get_weights(), before, strict=True):
-        np.testing.assert_array_equal(after, weights)
-    other.load_weights(tmp_path / "deep.weights.h5")
+    deep, flat, other = (TransformerBackbone(19, num_layers=depth, **sizes) for depth in (2, 1, 2))
+    if part is TransformerSeq2SeqLM:
+        deep, flat, other = map(TransformerSeq2SeqLM, (deep, flat, other))
+    save(deep, tmp_path / name)
+    with pytest.raises(ValueError, match=rf"{name} holds a deeper model .*: 2 more"):
+        flat.load_weights(tmp_path / name)
+    other.load_weights(tmp_path / name)
     for after, weights in zip(other.get_weights(), deep.get_weights(), strict=True):
         np.testing.assert_array_equal(after, weights)
+
+
+@pytest.mark.parametrize("name", ["some.weights.json", "some.keras"])
+def test_a_damaged_file_of_a_model_is_named(tmp_path, name):
+    (tmp_path / name).write_text("{}")
+    model = TransformerSeq2SeqLM(TransformerBackbone(19, 1, 2, 8, 12))
+    with pytest.raises(ValueError, match=f"{name} holds no weights"):
+        model.load_weights(tmp_path / name)
 
 
 @pytest.mark.parametrize(
