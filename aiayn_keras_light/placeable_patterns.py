@@ -263,7 +263,7 @@ _MARKUP = rf"""
         \{{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal)\s*,(?:\s*offset:\d+)?\s*=?\w+\s*\{{
       | \}}\s*=?\w+\s*\{{ | \| | {CUTS} | \\(?=[^\w\s]) | \*+ | ~~ | (?<!\w)_+ | _+(?!\w)
       | (?<=[.!?…][ ])[A-Z]:(?=[ ]\S)                                    # Q: Where? A: Here.
-      | {BBCODE} | [\[\]{{}}]
+      | {BBCODE} | [\[\]{{}}] | \t
       | <!--(?:(?!-->)[^\n]){{0,500}}-->
 """
 """Marks of markup, at which a line is cut: models that read sentences write words for them."""
@@ -304,7 +304,8 @@ ENTITY = re.compile(
 )
 """An HTML entity beside a letter."""
 LEAD = re.compile(
-    r"\s*(?:(?:>\s*)+|(?:[-*#•·‣⁃+–—»]+|//+|\[[ xX✓]?\]|\(?\d{1,3}[.)]{1,2}|\([A-Za-z]\)|[A-Za-z]\)"
+    r"\s*(?:(?:>\s*)+|(?:[-*#•·‣⁃+‒–—―−»]+|//+|\[[ xX✓]?\]|\(?\d{1,3}[.)]{1,2}|\([A-Za-z]\)"
+    r"|[A-Za-z]\)|\(?\d{1,3}(?:\.\d{1,3}){1,4}\)|\d{1,3}[–-](?=\s+[A-Z])|o(?=\t)"
     r"|[A-Za-z]\.(?=\s+[A-Z](?!\.))|[a-h]\.(?=\s+[a-z]{2,}(?![\w.]))|[A-Z]:|%+|;+"
     r"|(?i:re|fwd?|aw|wg|rv|tr|sv)(?:\[\d+\])?[ ]?:"
     r"|\d{1,3}[ ][–-](?=\s+[^\s\d])"

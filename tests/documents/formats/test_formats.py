@@ -331,6 +331,13 @@ def test_tags_in_a_word_go_around_the_word():
     assert found == "<p><b>HELLO</b>, IT IS <i>ANNA'S</i>!</p><p>x<b>y</b> IS</p>"
 
 
+def test_marks_of_lists_stay_in_a_text():
+    double = CapitalsDouble(change=lambda word: word.upper().replace("\u2015", "-"))
+    text = "\u2015 Hot tea\no\tCold tea\n1- Green tea\n"
+    assert in_capitals(text, "text", None, double) == "\u2015 HOT TEA\no\tCOLD TEA\n1- GREEN TEA\n"
+    assert double.sentences == ["Hot tea", "Cold tea", "Green tea"]
+
+
 def test_signs_beside_marks_are_not_translated():
     double = CapitalsDouble(change=without_stand_ins)
     found = in_capitals("We go (see `x`, `y`): now, or not.", "md", translate=double)
