@@ -658,6 +658,17 @@ def test_keys_tell_that_a_value_is_a_code():
     )
 
 
+def test_what_flutter_says_about_a_text_is_not_translated():
+    about = '{"description": "a word", "placeholders": {"a": {"type": "String"}}}'
+    source = f'{{"tea": "tea {{a}}", "@tea": {about}, "x": {{"@a": {about}, "a": "b"}}, "y": "z"}}'
+    expected = (
+        f'{{"tea": "TEA {{a}}", "@tea": {about}, "x": {{"@a": {about.upper()}, "a": "B"}}, "y": "Z"}}'
+    )
+    for key in ("description", "placeholders", "a", "type"):
+        expected = expected.replace(f'"{key.upper()}":', f'"{key}":')
+    assert in_capitals(source, "json") == expected
+
+
 def test_plurals_of_a_user_interface_keep_their_syntax():
     source = (
         '{"a": "{n, plural, =0 {no tea} one {# cup of {name}} other {# cups}}, {n, number} it"}'
