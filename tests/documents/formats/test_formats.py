@@ -660,12 +660,8 @@ def test_keys_tell_that_a_value_is_a_code():
 
 def test_what_flutter_says_about_a_text_is_not_translated():
     about = '{"description": "a word", "placeholders": {"a": {"type": "String"}}}'
-    source = f'{{"tea": "tea {{a}}", "@tea": {about}, "x": {{"@a": {about}, "a": "b"}}, "y": "z"}}'
-    expected = (
-        f'{{"tea": "TEA {{a}}", "@tea": {about}, "x": {{"@a": {about.upper()}, "a": "B"}}, "y": "Z"}}'
-    )
-    for key in ("description", "placeholders", "a", "type"):
-        expected = expected.replace(f'"{key.upper()}":', f'"{key}":')
+    source = f'{{"tea": "tea {{a}}", "@tea": {about}, "x": {{"@tea": {{"a": "b"}}}}, "y": "z"}}'
+    expected = f'{{"tea": "TEA {{a}}", "@tea": {about}, "x": {{"@tea": {{"a": "B"}}}}, "y": "Z"}}'
     assert in_capitals(source, "json") == expected
 
 
