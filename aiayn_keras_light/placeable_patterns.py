@@ -73,6 +73,8 @@ PATTERN = (
       | (?<![\d%])%\([\w.-]+\)[-#0+]*\d*(?:\.\d+)?[a-zA-Z]           # %(name)s
       | (?<![\d%])%(?:\d+\$)?[-#0+']*\d*(?:\.\d+)?(?:hh?|ll?|[zjtLq])?
         [diouxXeEfFgGcsrap@](?![a-z])                                # %s %1$d
+      | (?<![\d%])%[-_^]?[aAbBcCDeFGHIjklmMpPrRSTuUVwWxXyYzZ](?![A-Za-z])  # %B %Y
+      | (?<![\w%])(?<!\d[ ])%[a-z][a-z_]{2,60}+(?![\w%]) | %\#@\w+@       # %name %#@files@
       | %%[A-Za-z_]\w*%% | %[A-Za-z_]\w*%                            # %%NAME%% %PATH%
       | %% | %\d(?!\d) | %L?[1-9]\b | %n\b
       | (?<![\w$])\$[A-Za-z_]\w+\b\$?                                # $HOME $name $NAME$

@@ -188,6 +188,12 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
         *(
             "%s",
             "%1$d",
+            "%m",
+            "%B",
+            "%Y",
+            "%-I",
+            "%name",
+            "%#@files@",
             "%PATH%",
             "%%",
             "%1",
@@ -417,7 +423,8 @@ def test_code_and_tags_of_a_line_stay():
 
 
 @pytest.mark.parametrize(
-    "text", ["don`t go, it`s late", "``so'' he said ``no''", "$5, 10:30 (or so)"]
+    "text",
+    ["don`t go, it`s late", "``so'' he said ``no''", "$5, 10:30 (or so)", "50 %off, 5 % a day"],
 )
 def test_other_signs_are_text(text):
     double = CapitalsDouble()
