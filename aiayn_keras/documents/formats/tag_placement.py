@@ -11,12 +11,10 @@ import numpy as np
 
 from aiayn_keras.documents.formats.units import Kind
 
-_MAX_TAGS = 64
+MAX_TAGS = 64
 """Maximum number of tags in a sentence; with more, the search takes too long."""
 
 _WORD_BEGINS = "\u2581"
-_INDICES = ("sub", "sup")
-_WORD = re.compile(r"[^\w\s]*(?=[\w'’-]{4})[^\W\d_]+(?:['’-][^\W\d_]+)*[^\w\s]*")
 _PUNCTUATION = re.compile(r"[^\w\s]*")
 
 
@@ -48,10 +46,10 @@ def place_tags(source, translation, tags):
 
     Returns:
         List of pairs of a place in the translation and a mark, in order; None if a tag has no
-        partner or marks a part of a symbol, or if the words that look at the marked ones are not
+        partner or marks a part of a word, or if the words that look at the marked ones are not
         side by side.
     """
-    stretches = _pairs(tags) if len(tags) <= _MAX_TAGS else None
+    stretches = _pairs(tags) if len(tags) <= MAX_TAGS else None
     if stretches is None or translation.alignment is None:
         return None
     source_words = [match.span() for match in re.finditer(r"\S+", source)]
@@ -114,17 +112,14 @@ def _words_of_pieces(pieces):
 
 
 def _marked_words(source, words, stretch):
-    """Numbers of the words that a stretch marks; None if it marks a part of a symbol.
-
-    A part of a longer word, as in `<b>F</b>ile` and `<a>Anna</a>'s`, stands for the word.
-    """
+    """Numbers of the words that a stretch marks; None if it marks a part of one."""
     inside = [n for n, (a, b) in enumerate(words) if a < stretch.end and b > stretch.start]
     if not inside:
         return None
-    start, end = words[inside[0]][0], words[inside[-1]][1]
-    outside = source[start : stretch.start] + source[stretch.end : end]
-    is_symbol = stretch.opening.name in _INDICES or not _WORD.fullmatch(source, start, end)
-    return None if any(map(str.isalnum, outside)) and is_symbol else inside
+    outside = (
+        source[words[inside[0]][0] : stretch.start] + source[stretch.end : words[inside[-1]][1]]
+    )
+    return None if any(map(str.isalnum, outside)) else range(inside[0], inside[-1] + 1)
 
 
 def _without_marks(text, start, end, source, stretch):
