@@ -126,7 +126,7 @@ def _with_ellipsis(translation, ellipsis):
 
 
 def _ending(text, ellipsis):
-    """A text with an ellipsis in the place of the full stop at its end."""
+    """A text with an ellipsis in the place of the full stop, or other ellipsis, at its end."""
     words = text.rstrip(_CLOSING)
     closers = text[len(words) :]
-    return words.removesuffix(".").removesuffix("。") + ellipsis + closers
+    return words.rstrip(".…。") + ellipsis + closers

@@ -73,6 +73,8 @@ PATTERN = (
       | (?<![\d%])%\([\w.-]+\)[-#0+]*\d*(?:\.\d+)?[a-zA-Z]           # %(name)s
       | (?<![\d%])%(?:\d+\$)?[-#0+']*\d*(?:\.\d+)?(?:hh?|ll?|[zjtLq])?
         [diouxXeEfFgGcsrap@](?![a-z])                                # %s %1$d
+      | (?<![\d%])%[-_^]?[aAbBcCDeFGHIjklmMpPrRSTuUVwWxXyYzZ](?![A-Za-z])  # %B %Y
+      | (?<![\w%])(?<!\d[ ])%[a-z][a-z_]{2,60}+(?![\w%]) | %\#@\w+@       # %name %#@files@
       | %%[A-Za-z_]\w*%% | %[A-Za-z_]\w*%                            # %%NAME%% %PATH%
       | %% | %\d(?!\d) | %L?[1-9]\b | %n\b
       | (?<![\w$])\$[A-Za-z_]\w+\b\$?                                # $HOME $name $NAME$
@@ -265,7 +267,7 @@ _MARKUP = rf"""
         \{{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal)\s*,(?:\s*offset:\d+)?\s*=?\w+\s*\{{
       | \}}\s*=?\w+\s*\{{ | \| | {CUTS} | \\(?=[^\w\s]) | \*+ | ~~ | (?<!\w)_+ | _+(?!\w)
       | (?<=[.!?…][ ])[A-Z]:(?=[ ]\S)                                    # Q: Where? A: Here.
-      | {BBCODE} | [\[\]{{}}]
+      | {BBCODE} | [\[\]{{}}] | \t
       | <!--(?:(?!-->)[^\n]){{0,500}}-->
 """
 """Marks of markup, at which a line is cut: models that read sentences write words for them."""
@@ -306,7 +308,8 @@ ENTITY = re.compile(
 )
 """An HTML entity beside a letter."""
 LEAD = re.compile(
-    r"\s*(?:(?:>\s*)+|(?:[-*#•·‣⁃+–—»]+|//+|\[[ xX✓]?\]|\(?\d{1,3}[.)]{1,2}|\([A-Za-z]\)|[A-Za-z]\)"
+    r"\s*(?:(?:>\s*)+|(?:[-*#•·‣⁃+‒–—―−»]+|//+|\[[ xX✓]?\]|\(?\d{1,3}[.)]{1,2}|\([A-Za-z]\)"
+    r"|[A-Za-z]\)|\(?\d{1,3}(?:\.\d{1,3}){1,4}\)|\d{1,3}[–-](?=\s+[A-Z])|o(?=\t)"
     r"|[A-Za-z]\.(?=\s+[A-Z](?!\.))|[a-h]\.(?=\s+[a-z]{2,}(?![\w.]))|[A-Z]:|%+|;+"
     r"|(?i:re|fwd?|aw|wg|rv|tr|sv)(?:\[\d+\])?[ ]?:"
     r"|\d{1,3}[ ][–-](?=\s+[^\s\d])|\d{1,2}(?:\.\d{1,2}){1,3}\.?(?=\s+[A-Z][a-z])"

@@ -35,7 +35,7 @@ CLOCK_TIMES = ("17:45", "18:35", "19:25", "20:15")
 """Times that stand in for those such as `5pm`, which small models move to the morning."""
 
 _SIGN_OF_ONE = re.compile(
-    r",[A-Z\"]|[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\x1b©®»·›•²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
+    r",[A-Z\"]|[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\t\x1b©®»·›•²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
     r"|[a-z][A-Z]|[IVXLCDM]{2}|(?:Ctrl|Alt|Cmd)-|[A-Z]/[A-Z]|X[LS]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}|ʕ|'{3}|\"{3}|\.{4}"
     r"|[.!?…] [-–—] "
 )

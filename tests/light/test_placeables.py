@@ -188,6 +188,12 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
         *(
             "%s",
             "%1$d",
+            "%m",
+            "%B",
+            "%Y",
+            "%-I",
+            "%name",
+            "%#@files@",
             "%PATH%",
             "%%",
             "%1",
@@ -417,7 +423,8 @@ def test_code_and_tags_of_a_line_stay():
 
 
 @pytest.mark.parametrize(
-    "text", ["don`t go, it`s late", "``so'' he said ``no''", "$5, 10:30 (or so)"]
+    "text",
+    ["don`t go, it`s late", "``so'' he said ``no''", "$5, 10:30 (or so)", "50 %off, 5 % a day"],
 )
 def test_other_signs_are_text(text):
     double = CapitalsDouble()
@@ -565,6 +572,12 @@ def test_a_line_is_cut_at_signs_between_its_parts(sign):
     assert double.calls[1] == ["Home", "Red shoes"]
 
 
+def test_a_line_is_cut_at_its_tabs():
+    double = CapitalsDouble()
+    assert translate_placeables(["name\tage\t"], double)[0].text == "NAME\tAGE\t"
+    assert double.calls[1] == ["name", "age"]
+
+
 def test_a_second_quotation_mark_does_not_cut_a_line():
     double = CapitalsDouble()
     translate_placeables(["the word « chat » is short"], double)
@@ -577,11 +590,14 @@ def test_parts_between_signs_begin_as_in_the_text():
     assert [each.text for each in found] == ["Home > Shoes / red", "Go to <b>tom</b>'s"]
 
 
-@pytest.mark.parametrize("lead", ["II. ", "(IV) ", "VI) ", "Re : ", "TR : "])
+@pytest.mark.parametrize(
+    "lead",
+    ["II. ", "(IV) ", "VI) ", "Re : ", "TR : ", "1.2.3) ", "1- ", "o\t", "\u2012 ", "\u2015 "],
+)
 def test_numbers_of_chapters_and_french_subjects_stay_before_a_text(lead):
     double = CapitalsDouble()
-    assert translate_placeables([f"{lead}tea"], double)[0].text == f"{lead}TEA"
-    assert double.calls[0] == ["tea"]
+    assert translate_placeables([f"{lead}Tea"], double)[0].text == f"{lead}TEA"
+    assert double.calls[0] == ["Tea"]
 
 
 @pytest.mark.parametrize("lead", ["1.1 ", "2.3.1 ", "3.2. "])

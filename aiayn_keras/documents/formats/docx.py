@@ -240,6 +240,7 @@ def _as_units(document, paragraph):
         {each.look for each in texts},
         key=lambda look: sum(each.end - each.start for each in texts if each.look == look),
     )
+    _join_spaces(document, texts, base)
     parts, signs, last = [], [], None
     for each in paragraph:
         if not isinstance(each, _Text):
@@ -254,6 +255,13 @@ def _as_units(document, paragraph):
             parts.append(_between(between, signs, last.look, each.look, base))
         parts.append(_unescape(document[each.start : each.end]))
         last, signs = each, []
+    start, end = texts[0].start, texts[-1].end
+    tag = document.rindex("<", 0, start)
+    begun, ended = _first_and_last_runs(document[tag:start], texts, base)
+    if begun:
+        parts.insert(0, Mark(begun, Kind.OPEN, _name(texts[0].look)))
+    if ended:
+        parts.append(Mark(ended, Kind.CLOSE, _name(texts[-1].look)))
     parts = _with_joints_last(parts)
     parts = [
         piece
@@ -262,12 +270,43 @@ def _as_units(document, paragraph):
     ]
     if not has_letters(parts):
         return []
-    start = texts[0].start
     if len(texts) == 1:
-        return [Unit(start, texts[0].end, tuple(parts), escape)]
-    tag = document.rindex("<", 0, start)
-    parts.insert(0, Mark(document[tag:start], Kind.CUT))
-    return [Unit(tag, texts[-1].end, tuple(parts), escape, _keep_spaces)]
+        return [Unit(start, end, tuple(parts), escape)]
+    first = document[tag:start]
+    if begun:  # the run that is open there stays empty
+        first = _new_run(first, base).partition(">")[2]
+    parts.insert(0, Mark(first, Kind.CUT))
+
+    def finish(text):
+        if begun and text.startswith(first + begun):
+            text = document[tag:start] + text.removeprefix(first + begun)
+        return _keep_spaces(text.removesuffix(ended))
+
+    return [Unit(tag, end, tuple(parts), escape, finish)]
+
+
+def _first_and_last_runs(tag, texts, base):
+    """The XML around the words of the first and last run that have a look of their own.
+
+    It lets such words move into the midst of a sentence. It is empty for a run with the look of
+    most texts, and for one that is in a link or other container alone.
+    """
+    first, last = texts[0].look, texts[-1].look
+    begun = _new_run(tag, first) if first != base and first[0] == base[0] else ""
+    ended = _new_run(tag, base) if last != base and last[0] == base[0] else ""
+    return begun, ended
+
+
+def _new_run(tag, look):
+    """The XML that ends a text and its run and begins others, with a tag such as `<w:t>`."""
+    name = tag[1 : tag.index("t")]
+    properties = f"<{name}rPr>{look[1]}</{name}rPr>" if look[1] else ""
+    return f"</{name}t></{name}r><{name}r>{properties}<{name}t>"
+
+
+def _name(look):
+    """The name of the marks around texts of a look."""
+    return "sup" if "vertAlign" in (look[1] or "") else "run"
 
 
 def _between(raw, signs, before, after, base):
@@ -279,8 +318,18 @@ def _between(raw, signs, before, after, base):
     if before == after:
         return Mark(raw, Kind.CUT, "joint")
     if before == base:
-        return Mark(raw, Kind.OPEN, "run")
-    return Mark(raw, Kind.CLOSE, "run") if after == base else Mark(raw, Kind.CUT)
+        return Mark(raw, Kind.OPEN, _name(after))
+    return Mark(raw, Kind.CLOSE, _name(before)) if after == base else Mark(raw, Kind.CUT)
+
+
+def _join_spaces(document, texts, base):
+    """Gives a single space the look of the texts around it, or else the look of most texts.
+
+    Nobody sees whether a space is bold, and it would divide a sentence.
+    """
+    for before, each, after in zip(texts, texts[1:], texts[2:], strict=False):
+        if document[each.start : each.end] == " ":
+            each.look = before.look if before.look == after.look else base
 
 
 def _with_joints_last(parts):

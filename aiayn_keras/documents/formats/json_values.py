@@ -31,13 +31,13 @@ def find_units(document, _columns=None):
         ValueError: If it is not JSON, or is nested too deeply.
     """
     try:
-        json.loads(document, parse_int=str)  # numbers of any length stay
+        data = json.loads(document, parse_int=str)  # numbers of any length stay
     except json.JSONDecodeError as error:
         raise ValueError(f"line {error.lineno}: not valid JSON: {error.msg}") from None
     except RecursionError:
         raise ValueError("its objects are nested too deeply") from None
     escapes_unicode = document.isascii() and "\\u" in document
-    values = list(_values(document))
+    values = list(_values(document, _attributes(data)))
     accelerators = Accelerators((text for _, text in values), markers=("&",))
     return [
         unit
@@ -46,13 +46,26 @@ def find_units(document, _columns=None):
     ]
 
 
-def _values(document):
+def _attributes(data):
+    """Keys of what Flutter's .arb files say about a text: `@name` beside `name`."""
+    keys = data if isinstance(data, dict) else {}
+    return {key for key in keys if key.startswith("@") and key[1:] in keys}
+
+
+def _values(document, attributes):
     """Pairs of a match and its text, for the strings that may be text."""
-    key = ""
+    key, done, depth, is_attribute = "", 0, 0, False
     for match in _STRING.finditer(document):
+        between = document[done : match.start()]
+        depth += sum(map(between.count, "{[")) - sum(map(between.count, "}]"))
+        done = match.end()
         text = json.loads(match[0])
         if _KEY_FOLLOWS.match(document, match.end()):
             key = text
+            if depth == 1:
+                is_attribute = key in attributes
+        elif is_attribute:
+            continue
         elif not any("\ud800" <= character <= "\udfff" for character in text):  # a lone surrogate
             is_code = (_KEY_OF_A_CODE.search(key) and _CODE.fullmatch(text)) or (
                 _KEY_OF_A_NAME.search(key) and _NAME.fullmatch(text)

@@ -104,7 +104,10 @@ def find_units(document, _columns=None):
         try:
             last = max(lines[1], lines[0] + 1)  # that of a term is not below its first
             places = _places(document, token.content, cursor, starts[last], is_cell)
-            unit = _unit(document, parser, token, places, is_cell)
+            heading = tokens[number - 1]
+            is_heading = heading.type == "heading_open" and heading.markup.startswith("#")
+            finish = str if is_cell or is_heading else _as_paragraph
+            unit = _unit(document, parser, token, places, is_cell, finish)
         except _LostError:
             line = document.count("\n", 0, cursor) + 1
             logger.warning(
@@ -173,7 +176,7 @@ def _places(document, content, start, end, is_cell):
     return places
 
 
-def _unit(document, parser, token, places, is_cell):
+def _unit(document, parser, token, places, is_cell, finish):
     content = token.content
     reader = _Reader(document, parser, content, places)
     for child in token.children:
@@ -201,7 +204,6 @@ def _unit(document, parser, token, places, is_cell):
     parts = [each for part in parts for each in _protected(part, encode)]
     if not has_letters(parts) or _IMPORT.fullmatch(content):
         return None
-    finish = str if is_cell else _as_paragraph
     return Unit(places[start], places[end], tuple(parts), encode, finish)
 
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from aiayn_keras.documents.formats.units import Kind
 
-_MAX_TAGS = 64
+MAX_TAGS = 64
 """Maximum number of tags in a sentence; with more, the search takes too long."""
 
 _WORD_BEGINS = "\u2581"
+_PUNCTUATION = re.compile(r"[^\w\s]*")
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def place_tags(source, translation, tags):
         partner or marks a part of a word, or if the words that look at the marked ones are not
         side by side.
     """
-    stretches = _pairs(tags) if len(tags) <= _MAX_TAGS else None
+    stretches = _pairs(tags) if len(tags) <= MAX_TAGS else None
     if stretches is None or translation.alignment is None:
         return None
     source_words = [match.span() for match in re.finditer(r"\S+", source)]
@@ -122,13 +123,19 @@ def _marked_words(source, words, stretch):
 
 
 def _without_marks(text, start, end, source, stretch):
-    """A span of a translation without punctuation at its ends, unless the source has some there."""
+    """A span of a translation without punctuation at its ends, unless the source has some there.
+
+    What the source has behind the span is not in it: the full stop of `<b>"Tea"</b>.`
+    """
     if source[stretch.start : stretch.end].strip()[:1].isalnum():
         while start < end - 1 and not text[start].isalnum():
             start += 1
     if source[stretch.start : stretch.end].strip()[-1:].isalnum():
         while end > start + 1 and not text[end - 1].isalnum():
             end -= 1
+    behind = _PUNCTUATION.match(source, stretch.end)[0]
+    if behind and text[start:end].endswith(behind):
+        end -= len(behind)
     return start, end
 
 

@@ -17,8 +17,8 @@ import itertools
 import re
 from dataclasses import dataclass, replace
 
-from aiayn_keras.documents.formats.tag_placement import Tag, place_tags
-from aiayn_keras.documents.formats.units import Kind, Mark, joined
+from aiayn_keras.documents.formats.tag_placement import MAX_TAGS, Tag, place_tags
+from aiayn_keras.documents.formats.units import INDICES, Kind, Mark, joined
 from aiayn_keras.documents.splitting import join_strings
 from aiayn_keras_light.acronyms import MIN_GAIN, acronyms_in, known_words, lost_acronyms
 from aiayn_keras_light.ellipses import with_last_ellipsis
@@ -32,6 +32,8 @@ from aiayn_keras_light.text_files import without_breaks
 from aiayn_keras_light.text_parts import begin_alike
 
 _FIRST_NUMBER = 7001
+_WORD = re.compile(r"(?<![\w'’-])(?=[\w'’-]{4})[^\W\d_]+(?:['’-][^\W\d_]+)*(?!\w)")
+"""A word that is long enough not to be a symbol, such as the T of `T<i>x</i>`."""
 
 
 @dataclass(frozen=True)
@@ -244,8 +246,34 @@ def _as_row(text, marks, separators, sentences, encode):
                 for m in _between(marks, start, end)
                 if owners.get(id(m)) == start
             )
-            result.append(_Sentence(text[start:end], inside, encode))
+            sentence = text[start:end]
+            result.append(_Sentence(sentence, _around_words(sentence, inside), encode))
     return result
+
+
+def _around_words(text, marks):
+    """Marks of which tags around a part of a word, as in `<b>F</b>ile`, are around the word.
+
+    Tags stay if others are in the same word, or if they are those of an index.
+    """
+    if len(marks) > MAX_TAGS:
+        return marks
+    partners, moved = _partners(marks), {}
+    words = [match.span() for match in _WORD.finditer(text)] if partners else ()
+    for first in marks:
+        last = partners.get(id(first))
+        if first.mark.kind != Kind.OPEN or last is None or first.mark.name in INDICES:
+            continue
+        start = next((a for a, b in words if a < first.start < b), first.start)
+        end = next((b for a, b in words if a < last.start < b), last.start)
+        if not any(
+            start <= each.start <= first.start or last.start <= each.start <= end
+            for each in marks
+            if each is not first and each is not last
+        ):
+            moved[id(first)] = replace(first, start=start, end=start)
+            moved[id(last)] = replace(last, start=end, end=end)
+    return tuple(moved.get(id(each), each) for each in marks)
 
 
 def _partners(marks):

@@ -73,7 +73,8 @@ _PROTECTED = rf"""(?x)
         {_PLURAL} | \}}\s*=?\w+\s*\{{ | \}}\s*\}}                        # ICU
       | (?<![^\n])[ \t]*{STAMP}
       | (?<![^\n])[ \t]*(?:
-          \(?(?:[ivx]{{1,5}}|[IVX]{{1,5}})[.)]|[A-Z]:|%+|;+|[A-Za-z](?:\)|\.(?=[ \t]+[A-Z](?!\.)))
+          [‒―−]|o(?=\t)|\d{{1,3}}[–-](?=[ \t]+[A-Z])
+          |\(?(?:[ivx]{{1,5}}|[IVX]{{1,5}})[.)]|[A-Z]:|%+|;+|[A-Za-z](?:\)|\.(?=[ \t]+[A-Z](?!\.)))
           |[a-h]\.(?=[ \t]+[a-z]{{2,}}(?![\w.]))
         )(?=[ \t])
       | (?<![^\n])[ \t]*[①-⒛]
@@ -136,6 +137,7 @@ _SYMBOL_BEFORE = re.compile(r"(?:(?<![^\W_])(?:[A-Za-z]=)?[A-Za-z\d]{1,2})?\Z")
 _SYMBOL_BEHIND = re.compile(r"(?:[A-Za-z\d]{1,2}(?![^\W_]))?")
 """Beside an index: the H and O of `H<sub>2</sub>O`."""
 _ENDING = re.compile(r"(?<=[\w)%\"'”}>])\s?(?:…|\.\.\.|:)\Z")
+INDICES = ("sub", "sup")
 _MAX_INDEX = 4
 """Characters of an index or exponent between tags, such as the 2 of `H<sub>2</sub>O`."""
 _BBCODE_NAME = re.compile(r"[a-z]+")
@@ -246,7 +248,7 @@ def joined(parts, encode):
             before, after = before[:-1], after[1:]
             found[place - 1 : place + 2] = [before, part, after]
     for place, part in enumerate(found):
-        if isinstance(part, Mark) and part.raw.endswith(("</sub>", "</sup>")):
+        if isinstance(part, Mark) and part.name in INDICES:
             around = [found[n] if 0 <= n < len(found) else "" for n in (place - 1, place + 1)]
             if part.kind == Kind.WORD and all(isinstance(each, str) for each in around):
                 before, after = _SYMBOL_BEFORE.search(around[0]), _SYMBOL_BEHIND.match(around[1])
@@ -298,12 +300,12 @@ def _join_tags(parts, encode):
         return
     inside = parts[place + 1 : -1]
     text = "".join(part for part in inside if isinstance(part, str))
-    is_index = close.name in ("sub", "sup") and len(text) <= _MAX_INDEX and " " not in text
+    is_index = close.name in INDICES and len(text) <= _MAX_INDEX and " " not in text
     if not inside or (any(map(str.isalnum, text)) and not is_index):
         return
     raws = [encode(part) if isinstance(part, str) else part.raw for part in inside]
     raw = "".join([parts[place].raw, *raws, close.raw])
-    parts[place:] = [Mark(raw, Kind.WORD)]
+    parts[place:] = [Mark(raw, Kind.WORD, close.name if close.name in INDICES else "")]
 
 
 def without_ending(text):

@@ -291,6 +291,13 @@ def test_an_acronym_in_a_sentence_with_tags_is_kept(double, word):
 def test_an_ellipsis_at_the_end_of_a_sentence_with_tags_stays():
     double = CapitalsDouble(change=lambda word: word.replace("...", ".").upper())
     assert in_capitals("I <b>know</b> it...", "html", translate=double) == "I <b>KNOW</b> IT..."
+    assert in_capitals("I <b>know</b> it...", "html") == "I <b>KNOW</b> IT..."
+
+
+def test_punctuation_behind_a_tag_stays_behind_it():
+    document = '<p>See <a>"Tea"</a>. Or <a>what?</a>, or <b>(here)</b>: <i>now!</i></p>'
+    expected = '<p>SEE <a>"TEA"</a>. OR <a>WHAT?</a>, OR <b>(HERE)</b>: <i>NOW!</i></p>'
+    assert in_capitals(document, "html") == expected
 
 
 def test_an_amount_in_a_sentence_with_tags_keeps_its_separators():
@@ -317,6 +324,18 @@ def test_where_marked_words_part_the_texts_between_tags_are_translated_alone():
     found = in_capitals(document, "html", translate=double)
     assert found == "<p>WE <i>GREEN LIKE</i> TEA <b>n</b>OW</p>"
     assert {"We", "like green", "tea", "n", "ow"} <= set(double.sentences)
+
+
+def test_tags_in_a_word_go_around_the_word():
+    found = in_capitals("<p><b>H</b>ello, it is <i>Anna</i>'s!</p><p>x<b>y</b> is</p>", "html")
+    assert found == "<p><b>HELLO</b>, IT IS <i>ANNA'S</i>!</p><p>x<b>y</b> IS</p>"
+
+
+def test_marks_of_lists_stay_in_a_text():
+    double = CapitalsDouble(change=lambda word: word.upper().replace("\u2015", "-"))
+    text = "\u2015 Hot tea\no\tCold tea\n1- Green tea\n"
+    assert in_capitals(text, "text", None, double) == "\u2015 HOT TEA\no\tCOLD TEA\n1- GREEN TEA\n"
+    assert double.sentences == ["Hot tea", "Cold tea", "Green tea"]
 
 
 def test_signs_beside_marks_are_not_translated():
@@ -385,6 +404,38 @@ def test_formulas_and_pictures_of_word_stay_between_their_words(sign):
     runs = f"<w:r><w:t>Let </w:t></w:r>{sign}<w:r><w:t> be cold tea.</w:t></w:r>"
     expected = runs.replace("Let", "LET").replace("be cold tea", "BE COLD TEA")
     assert _paragraph_in_capitals(runs) == expected
+
+
+def _run(text, properties=""):
+    properties = properties and f"<w:rPr>{properties}</w:rPr>"
+    return f"<w:r>{properties}<w:t>{text}</w:t></w:r>"
+
+
+def test_words_at_the_ends_of_a_paragraph_of_word_move_with_their_look():
+    runs = _run("Tea", "<w:b/>") + _run(" is hot and ") + _run("sweet", "<w:i/>")
+    unmoved = _run("TEA", "<w:b/>") + _run(" IS HOT AND ") + _run("SWEET", "<w:i/>")
+    assert _paragraph_in_capitals(runs) == unmoved
+    backwards = CapitalsDouble(order=lambda places: list(places)[::-1])
+    moved = _run("SWEET", "<w:i/>") + _run(" AND HOT IS ") + _run("TEA", "<w:b/>") + _run("")
+    empty = "<w:r><w:rPr><w:b/></w:rPr></w:r>" + _run("")
+    assert _paragraph_in_capitals(runs, backwards) == empty + moved.removesuffix(_run(""))
+    assert backwards.sentences == ["Tea is hot and sweet"]
+
+
+def test_a_space_with_a_look_of_its_own_does_not_divide_a_sentence_of_word():
+    double = CapitalsDouble()
+    runs = _run("Hot", "<w:b/>") + _run(" ") + _run("tea", "<w:b/>") + _run(" ", "<w:i/>")
+    _paragraph_in_capitals(runs + _run("is sweet"), double)
+    assert double.sentences == ["Hot tea is sweet"]
+
+
+def test_indices_of_word_belong_to_their_symbols():
+    double = CapitalsDouble()
+    index = '<w:vertAlign w:val="subscript"/>'
+    runs = _run("We drink H") + _run("2", index) + _run("O here")
+    expected = _run("WE DRINK H") + _run("2", index) + _run("O HERE")
+    assert _paragraph_in_capitals(runs, double) == expected
+    assert double.sentences == ["We drink ヌ here"]
 
 
 @pytest.mark.parametrize("tag", ["<w:noBreakHyphen/>", "<w:noBreakHyphen></w:noBreakHyphen>"])
@@ -605,6 +656,13 @@ def test_keys_tell_that_a_value_is_a_code():
     assert in_capitals(source, "json") == source.replace("A chair", "A CHAIR").replace(
         '"idea": "chair"', '"idea": "CHAIR"'
     )
+
+
+def test_what_flutter_says_about_a_text_is_not_translated():
+    about = '{"description": "a word", "placeholders": {"a": {"type": "String"}}}'
+    source = f'{{"tea": "tea {{a}}", "@tea": {about}, "x": {{"@tea": {{"a": "b"}}}}, "y": "z"}}'
+    expected = f'{{"tea": "TEA {{a}}", "@tea": {about}, "x": {{"@tea": {{"a": "B"}}}}, "y": "Z"}}'
+    assert in_capitals(source, "json") == expected
 
 
 def test_plurals_of_a_user_interface_keep_their_syntax():

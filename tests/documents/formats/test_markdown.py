@@ -108,3 +108,4 @@ def test_a_real_page_keeps_its_structure(name):
 def test_markdown_that_looks_like_marks_is_escaped():
     double = CapitalsDouble(change=lambda word: {"one": "1.", "two": "*x*"}.get(word, word))
     assert in_capitals("one two", "md", translate=double) == "1\\. \\*x\\*"
+    assert in_capitals("## 1. Tea\n", "md") == "## 1. TEA\n"
