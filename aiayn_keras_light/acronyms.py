@@ -20,6 +20,8 @@ from aiayn_keras_light.translating import as_translation
 _WORD = re.compile(
     r"(?<![\w.&/@#\-])(?:(?:[^\W\d_]{1,2}\.){2,}|[^\W_]+(?:-[^\W_]+)*)(?![\w&/@#\-]|\.\w)"
 )
+_WITH_POINTS = re.compile(r"(?<![\w.])(?:U\.(?:[KN]|S(?:\.A)?)|E\.U)\.(?=\s*\Z|\s+[a-z]|[,;:!?'’])")
+"""States and unions as newspapers write them, where no sentence ends in the midst of a text."""
 MIN_GAIN = 0.3
 """How much more probable the second translation must be, in nats of normalized score."""
 _MIN_SCORE_OF_KNOWN = -1.25
@@ -48,6 +50,7 @@ def translate_acronyms(texts, translate, letters, progress=None):
     Raises:
         TextError: As `translate`, with the place of the text in `texts`.
     """
+    texts = [_without_points(text) for text in texts]
     found = translate(texts, progress)
     lost = {
         row: words
@@ -77,6 +80,16 @@ def translate_acronyms(texts, translate, letters, progress=None):
         if score > found[row].normalized_score + MIN_GAIN:
             found[row] = translation
     return found
+
+
+def _without_points(text):
+    """A text with `US` for `U.S.`: models know the states and unions that are written so often."""
+
+    def letters(match):
+        ends_sentence = match.start() and match.end() == len(text.rstrip())
+        return match[0].replace(".", "") + ("." if ends_sentence else "")
+
+    return _WITH_POINTS.sub(letters, text)
 
 
 class _Reading(NamedTuple):

@@ -299,7 +299,7 @@ def load_corpus(
       validation and test. None of their sentences, English or Spanish, occurs in the training
       text, not even with different capitalization, spacing or punctuation; see
       `splits_by_component`.
-    - `phrases-en-es`: 49,601 texts that collections of sentences lack: chats and letters, labels,
+    - `phrases-en-es`: 49,784 texts that collections of sentences lack: chats and letters, labels,
       messages and instructions of programs, what shops, signs, menus and subtitles say, reports
       and news, acronyms and units, sentences with common words that Tatoeba does not have, and
       6,000 words on their own. Written for this package (CC0), and part of it. About 3 % each are

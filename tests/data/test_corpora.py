@@ -99,7 +99,7 @@ def test_the_phrases_come_with_the_package_and_are_clean():
     texts = (corpus.train, corpus.validation, corpus.test)
     assert [len(text) > 10 for text in texts] == [True] * 3
     pairs = [pair for text in texts for pair in text]
-    assert len(set(pairs)) == len(pairs) == 49_601
+    assert len(set(pairs)) == len(pairs) == 49_784
     for source, target in pairs:
         assert source.strip() == source != ""
         assert target.strip() == target != ""
