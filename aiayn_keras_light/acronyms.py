@@ -65,7 +65,9 @@ def translate_acronyms(texts, translate, letters, progress=None):
             continue
         if any(map(str.isalpha, first.text.translate(dict.fromkeys(map(ord, first.stand_ins))))):
             again += [(row, first), *([(row, second)] if second.text != first.text else [])]
-        elif first.stand_ins and found[row].normalized_score < _MIN_SCORE_ALONE:
+        elif first.stand_ins and (
+            found[row].normalized_score < _MIN_SCORE_ALONE or all(map(_is_name, words))
+        ):
             found[row] = _with_text(found[row].hypotheses, lambda _, own=texts[row]: own)
     with naming_rows([row for row, _ in again]):
         translations = translate([each.text for _, each in again], None) if again else []
@@ -156,6 +158,11 @@ def _is_capital(word):
     )
 
 
+def _is_name(word):
+    """Returns whether a word is a name such as `PayPal`, whose capitals are not for emphasis."""
+    return len(word) > 4 and re.search(r"[a-z][A-Z]", word) is not None
+
+
 def _singular(word):
     return word.removesuffix("s") if word[:-1].isupper() else word
 
@@ -176,7 +183,7 @@ def known_words(words, translate):
         Dictionary from a word to how the model reads it: in small letters or, if it is the same in
         the translation, as it is.
     """
-    words = sorted(words)
+    words = sorted(word for word in words if not _is_name(word))
     small = [word.lower() for word in words]
     translations = translate(small, None) if small else []
     return {

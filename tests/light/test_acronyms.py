@@ -207,3 +207,16 @@ def test_an_error_names_the_place_of_the_text():
 def test_points_of_states_and_unions_are_not_read(text, read):
     _, calls = translated(text, {})
     assert calls[0][0] == [read]
+
+
+def test_a_name_with_inner_capitals_is_never_a_word_in_small_letters():
+    answers = {
+        "I paid by PayPal": [("pagué con pago", -0.5)],
+        "I paid by ヌ": [("pagué con ヌ", -0.1)],
+        "paypal": [("pago", -0.1)],
+        "PayPal": [("Pago", -0.1)],
+    }
+    found, calls = translated("I paid by PayPal", answers)
+    assert found.text == "pagué con PayPal"
+    assert [] not in [texts for texts, _ in calls]
+    assert translated("PayPal", answers)[0].text == "PayPal"
