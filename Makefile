@@ -15,7 +15,7 @@ DEMO_SENTENCES := "The girl is happy." "Our boy knows that the happy mothers sin
 TATOEBA_SENTENCES := "Where is the nearest train station?" "I would like a cup of coffee, please." \
 	"My sister works in a hospital and her husband is a teacher. They have two children."
 DEMO_LIMITS := "knows the sentences of the package's built-in grammar (some hundred words, numbers to 999,999, times of day) and nothing else; other words come out as nonsense"
-TATOEBA_LIMITS := "knows everyday sentences, letters, labels, signs and chats; technical and literary text, and words that it has rarely read come out wrong, now and then with confidence; see the README of tatoeba_en_es_keras"
+TATOEBA_LIMITS := "knows everyday sentences, letters, labels, signs, chats and news; technical and literary text, and words that it has rarely read come out wrong, now and then with confidence; see the README of tatoeba_en_es_keras"
 TATOEBA_LICENSE := "the weights: CC BY 2.0 FR, as the sentences of Tatoeba (tatoeba.org, by way of manythings.org/anki) that they are trained on; the graph: Apache 2.0"
 MODEL_FILES := SHA256SUMS assets *.json model.weights.h5 recipe.yaml
 MUTANTS ?= 100
