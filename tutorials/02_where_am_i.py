@@ -324,7 +324,7 @@ print(f"length of such a vector: {np.linalg.norm(memory, axis=-1).mean():.1f}")
 assert moved.min() > 0.5
 
 # %% [markdown]
-# `▁saw` and the full stop kept their places and changed little; the four pieces that moved changed
+# `▁saw` and the full stop kept their places and changed least; the four pieces that moved changed
 # by about two thirds of a vector's length or more. So the vectors of the two sentences differ, and
 # the decoder that reads them can tell who saw whom.
 
