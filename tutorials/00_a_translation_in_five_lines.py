@@ -43,7 +43,7 @@ if "google.colab" in sys.modules:
 # The model comes with the repository. It has two halves: the *encoder* reads the English sentence,
 # the *decoder* writes the Spanish one. Each half is a stack of *layers*, here three: steps of the
 # same form, where each step works on the output of the step before. It was *trained* on 114,000
-# everyday sentences, for three minutes on a GPU; later, for some two and a half hours on a CPU, it
+# everyday sentences, for three minutes on a GPU; later, for not quite three hours on a CPU, it
 # also read amounts, labels, letters, news and more words. Its millions of numbers began at random
 # and were changed little by little, until the right translations became probable (notebook 07).
 # Change the sentence, and run the cell again.
