@@ -16,7 +16,7 @@ from tests.random_parser import SOURCES as PARSED
 from tests.random_parser import build_random_parser
 
 SPANISH = Path(__file__).parents[2] / "saved_models" / "tatoeba_en_es_keras"
-SOURCE = "I wonder what time it is."
+SOURCE = "All the money was gone."
 BEAMS, ALPHAS = (1, 2, 3, 5), (0.0, 0.6, 1.0)
 SEARCHED = ((5, 0.6),)
 """Each number of beams and each length penalty takes seconds; `make test-all` tries the others."""
