@@ -374,8 +374,8 @@ sentences = [
     "I can't help laughing.",
     "It's raining cats and dogs.",
     "The cat that the dog chased ran up a tree.",
-    "I haven't the faintest idea.",
-    "The lights went out when I was reading.",
+    "Am I still your boyfriend?",
+    "I hugged her.",
 ]
 
 # %% [markdown]
@@ -394,14 +394,15 @@ print(f"\n{better} of {len(sentences)}")
 assert 0 < better < len(sentences)
 
 # %% [markdown]
-# For three of the five, four beams find what greedy search finds. In the fourth, greedy search
-# writes *la idea más desmayada*, an idea that has fainted; the more probable translation is right.
-# In the fifth it is the other way round: *se apagaron* is right, and the more probable *salieron*
-# means that the lights left the room. And what both find may be wrong: the dog chases the cat *to*
-# a tree. The search finds what the model considers probable: it does not know more than the model.
+# For three of the five, four beams find what greedy search finds. In the fourth, greedy search asks
+# whether something goes on in your boyfriend; the more probable translation is right. In the fifth
+# it is the other way round: *abracé* is right, and the more probable *abrazé* is misspelled, since
+# Spanish writes no *z* before *e*. And what both find may be wrong: the dog chases the cat *to* a
+# tree. The search finds what the model considers probable: it does not know more than the model.
 #
 # `translate` also returns the runners-up, best first. In Spanish it rains *a cántaros*, in
-# pitchers; this model knows only cats and dogs.
+# pitchers; this model knows only cats and dogs. (The second has a higher log-probability than the
+# first, but fewer pieces: the length penalty has decided.)
 
 # %%
 best = model.translate(sentences[1:2], num_beams=4, num_return_sequences=4)[0]

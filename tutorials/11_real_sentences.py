@@ -100,11 +100,11 @@ bad = {
     "He sat on the bank of the river.": "banco is a money bank or a bench; a river has an orilla",
     "He kicked the bucket.": "word for word; the idiom means that he died",
     "The judge dismissed the case.": "despidió: as one dismisses an employee",
-    "The nurse said he was tired.": "a he becomes a woman: la enfermera",
-    "Photosynthesis turns light into sugar.": "an unknown word is copied; se toca is touched",
+    "The nurse is proud of his beard.": "a man becomes a woman: la enfermera",
+    "Photosynthesis turns light into sugar.": "an unknown word is half copied; no light is left",
     "smh my bro forgot again": "chat shorthand: I forgot the broom (escoba) again",
-    "Wireless keyboard, black": "a shop's label: inoxidable is stainless, as steel is",
-    "Dear hiring manager,": "the greeting of a letter: jerente is not a word",
+    "Scented candle, vanilla": "a shop's label: velocidad is speed; a candle is a vela",
+    "Dear hiring manager,": "the greeting of a letter: contratario is not a word",
 }
 
 # %% [markdown]
@@ -116,24 +116,24 @@ for english, translation in zip(bad, model.translate(list(bad)), strict=True):
     translated[english] = translation
     print(f"{english}\n    {translation.text}\n    {bad[english]}")
 assert "banco" in translated["He sat on the bank of the river."].text
-assert "La enfermera" in translated["The nurse said he was tired."].text
+assert "La enfermera" in translated["The nurse is proud of his beard."].text
 
 # %% [markdown]
 # There are four kinds of mistakes:
 #
-# - **Unknown words**: *photosynthesis*, *wireless*, *hiring*. The training text has them a few
+# - **Unknown words**: *photosynthesis*, *scented*, *hiring*. The training text has them a dozen
 #   times at most. So the model has no piece for them, and reads small pieces that it has seldom
 #   seen together.
 # - **The wrong one of two meanings**, or an idiom taken literally: *bank*, *dismissed*, *the cold
 #   shoulder*, *kicked the bucket*. The model knows every word, but does not use the rest of the
 #   sentence, or knows too little of the world, to choose the meaning. The nurse is a special case:
 #   Spanish must choose a gender, and the model takes the one that nurses mostly have in its
-#   training text, even though the sentence says *he*.
+#   training text, even though the sentence says *his beard*.
 # - **Lost structure**: the nested clause. The model has learned from short sentences: those in its
 #   test set have seven words and punctuation marks on average.
 # - **A different kind of text**: the beginning of a letter, a chat message, a shop's label. Tatoeba
 #   has hardly any. So the recipe below adds some from a corpus of such texts, `phrases-en-es`, and
-#   a later training added more: since then, *Dear landlord,* and *Extra virgin olive oil* come out
+#   later trainings added more: since then, *Dear landlord,* and *Wireless keyboard, black* come out
 #   right. But the model has not learned enough from them for others.
 #
 # ## Unknown words fall into small pieces
@@ -167,9 +167,9 @@ for kind, values in scores.items():
     print(f"{kind:>4}: mean {mean:.2f}, from {min(values):.2f} to {max(values):.2f} nats per piece")
 assert sum(scores["bad"]) < 2 * sum(scores["good"])
 assert max(scores["bad"]) > min(scores["good"])
-far_below = sum(score < min(scores["good"]) - 0.1 for score in scores["bad"])
-print(f"{far_below} bad ones are more than 0.1 below every good one")
-assert far_below == 5
+far_below = sum(score < min(scores["good"]) - 0.15 for score in scores["bad"])
+print(f"{far_below} bad ones are more than 0.15 below every good one")
+assert far_below == 4
 
 # %%
 from matplotlib.figure import Figure
@@ -192,11 +192,12 @@ axes.spines[["top", "right", "left"]].set_visible(False)
 figure
 
 # %% [markdown]
-# It knows only in part. Five scores are clearly below those of all good translations: those of the
-# three texts of a different kind, of photosynthesis and of the cat. But the translations about the
-# bucket and the judge are hardly less probable than *se quedó sin*, and those about the bank, the
-# nurse and the cold shoulder lie among the good ones. A score warns of words and structures unlike
-# those of the training text; it does not warn of a meaning that was missed.
+# It knows only in part. Four scores are clearly below those of all good translations: those of the
+# three texts of a different kind and of photosynthesis. But the translations about the cold
+# shoulder, the bucket and the judge are only a little less probable than *se quedó sin*, the one
+# about the cat is hardly less probable, and those about the bank and the nurse lie among the good
+# ones. A score warns of words unlike those of the training text; it does not warn of a meaning that
+# was missed.
 #
 # ## Your sentence
 #
@@ -225,7 +226,7 @@ evaluation = json.loads(
 )
 print(f"{evaluation['sentences']:,} sentences: {evaluation['bleu']:.2f} BLEU")
 print(f"{evaluation['signature']}\n{evaluation['details']}")
-assert round(evaluation["bleu"], 2) == 49.67
+assert round(evaluation["bleu"], 2) == 50.44
 
 # %% [markdown]
 # How do sentences become such a number? An *n-gram* is n words in a row. BLEU counts which of a
@@ -295,7 +296,7 @@ np.testing.assert_allclose(by_hand, package, rtol=1e-6)
 # figure without its signature says little.
 #
 # BLEU compares models only on the **same** sentences. The paper's Table 2 (section 6.1) has 27.3
-# for the base model and 28.4 for the big one on English to German news of 2014; 49.67 on short
+# for the base model and 28.4 for the big one on English to German news of 2014; 50.44 on short
 # everyday sentences does not mean that this model is better. Its recipe is the paper's on a small
 # scale; the paper's other experiments, sections 6.2 and 6.3, are repeated on a small scale in
 # [docs/reproduction.md](../docs/reproduction.md) and [docs/parsing.md](../docs/parsing.md).
@@ -326,11 +327,13 @@ assert recipe.augmentation.variants == 5
 # aiayn-keras translate runs/tatoeba < sentences.en
 # ```
 #
-# The included model was then trained further on two cores: for an hour on more numbers, and for
-# half an hour on Tatoeba mixed with `phrases-en-es`, 27,769 letters, labels, signs, chats and
-# sentences with rarer words. On the test text of that corpus, BLEU rose from 26.6 to 35.3; on the
-# one above, Tatoeba's, it fell by 0.9. (The model's
-# [card](../saved_models/tatoeba_en_es_keras/README.md) says more.)
+# The included model was then trained further on two cores: for an hour on more numbers, then for an
+# hour and three quarters, in two trainings, on Tatoeba mixed with `phrases-en-es`, 49,784 letters,
+# labels, signs, chats, news, sentences with rarer words and words on their own. On the test text of
+# that corpus, BLEU rose from 26.6 to 35.3 in the first of the two, and from 35.4 to 38.5 in the
+# second, when the corpus and its test text had grown. On the one above, Tatoeba's, it was 50.5
+# before both and is 50.4 now. (The model's [card](../saved_models/tatoeba_en_es_keras/README.md)
+# says more.)
 #
 # ## The curves
 #
@@ -491,9 +494,9 @@ figure
 # %% [markdown]
 # ## Your turn
 #
-# *The lights went out when I was reading.* comes out with *Las luces salieron*: they left, where
-# *se apagaron* would be right. Change the words around it until it comes out right. Then take a
-# word with two meanings, such as *watch*, *match* or *bat*: does the model tell them apart?
+# *The light went out when I was reading.* comes out with *La luz salió*: it left, where *se apagó*
+# would be right. Change the words around it until it comes out right. Then take a word with two
+# meanings, such as *watch*, *match* or *bat*: does the model tell them apart?
 
 # %% tags=["your-turn"]
 # Your code here

@@ -436,12 +436,12 @@ assert [answer.startswith("nothing") for answer in said.values()] == [False, Fal
 # bytes. But the format has no checksum, and a changed number is still a number. Compare the sha256
 # of a download with the published one; the included model's folder has a `SHA256SUMS` for that.
 #
-# How bad is one bit? We flip each of the 32 bits of one number, the first unit of `▁happy`, and see
-# how far the logits of the sentence's first Spanish piece move.
+# How bad is one bit? We flip each of the 32 bits of one number, the second unit of `▁happy`, and
+# see how far the logits of the sentence's first Spanish piece move.
 
 # %%
 vectors = ops.convert_to_numpy(converted.backbone.token_embedding.embeddings)
-number = vectors[table["▁happy"], 0]
+number = vectors[table["▁happy"], 1]
 flipped = (number.view("uint32") ^ (1 << np.arange(32, dtype="uint32"))).view("float32")
 inputs = ak.pack_token_ids([ids], [[2]])  # 2 is <s>
 assert inputs["encoder_padding_mask"].all()
@@ -453,7 +453,7 @@ print(f"and {flipped[30]:.1e} by bit 30")
 def logits_with(value):
     """Logits of the first Spanish piece, with this value in place of the number."""
     changed = vectors.copy()
-    changed[table["▁happy"], 0] = value
+    changed[table["▁happy"], 1] = value
     converted.backbone.token_embedding.embeddings.assign(changed)
     return np.array(converted(inputs, training=False))[0, 0]
 
@@ -484,8 +484,8 @@ figure
 # %% [markdown]
 # The low bits of the fraction are lost in the rounding of float32 (a change of 0 is drawn at 10⁻⁷);
 # from about bit 13 on, each moves the logits twice as far as the one before. Flipping any of the
-# bits 26 to 29 makes the number nearly 0, as if it had been left out. Flipping bit 30 makes it −9.1
-# · 10³⁶. That is a finite number, so the converter accepts it, but the logits become NaN ("not a
+# bits 26 to 29 makes the number nearly 0, as if it had been left out. Flipping bit 30 makes it −1.0
+# · 10³⁷. That is a finite number, so the converter accepts it, but the logits become NaN ("not a
 # number"), and the picture can only show that word.
 
 # %% [markdown]
