@@ -699,6 +699,17 @@ def test_prices_whose_currency_is_lost_are_translated_again_as_letters(text, ans
     assert found.text == expected
 
 
+@pytest.mark.parametrize("code", ["C:\\> dir", "C:\\Users\\anna>cd docs", "$ ls -la"])
+def test_commands_behind_a_prompt_stay(code):
+    assert translate_placeables([code], CapitalsDouble())[0].text == code
+
+
+@pytest.mark.parametrize("code", ['print("Hello, world!")', "logger.warn('it is')", 'say("")'])
+def test_calls_with_a_text_stay(code):
+    (found,) = translate_placeables([f"use {code} here"], CapitalsDouble())
+    assert found.text == f"USE {code} HERE"
+
+
 def test_a_slash_before_a_word_stays_and_the_word_is_translated():
     (found,) = translate_placeables(["pay $5/month now, 80 km/h"], CapitalsDouble())
     assert found.text == "PAY $5/MONTH NOW, 80 km/h"
