@@ -20,8 +20,11 @@ from aiayn_keras_light.translating import as_translation
 _WORD = re.compile(
     r"(?<![\w.&/@#\-])(?:(?:[^\W\d_]{1,2}\.){2,}|[^\W_]+(?:-[^\W_]+)*)(?![\w&/@#\-]|\.\w)"
 )
-_WITH_POINTS = re.compile(r"(?<![\w.])(?:U\.(?:[KN]|S(?:\.A)?)|E\.U)\.(?=\s*\Z|\s+[a-z]|[,;:!?'’])")
-"""States and unions as newspapers write them, where no sentence ends in the midst of a text."""
+_WITH_POINTS = re.compile(r"(?<![\w.])(?:U\.[KN]|E\.U)\.(?=\s*\Z|\s+[a-z]|[,;:!?'’])")
+"""Unions as newspapers write them, where no sentence ends in the midst of a text.
+
+`U.S.` is not among them, since models read `US` as a pronoun.
+"""
 MIN_GAIN = 0.3
 """How much more probable the second translation must be, in nats of normalized score."""
 _MIN_SCORE_OF_KNOWN = -1.25
@@ -50,7 +53,7 @@ def translate_acronyms(texts, translate, letters, progress=None):
     Raises:
         TextError: As `translate`, with the place of the text in `texts`.
     """
-    texts = [_without_points(text) for text in texts]
+    texts = [without_points(text) for text in texts]
     found = translate(texts, progress)
     lost = {
         row: words
@@ -84,11 +87,19 @@ def translate_acronyms(texts, translate, letters, progress=None):
     return found
 
 
-def _without_points(text):
-    """A text with `US` for `U.S.`: models know the states and unions that are written so often."""
+def without_points(text, is_end=True):
+    """A text with `EU` for `E.U.`, which models have read more often.
+
+    Args:
+        text: A string.
+        is_end: Whether a sentence ends with the text; then the last point stays.
+
+    Returns:
+        A string.
+    """
 
     def letters(match):
-        ends_sentence = match.start() and match.end() == len(text.rstrip())
+        ends_sentence = is_end and match.start() and match.end() == len(text.rstrip())
         return match[0].replace(".", "") + ("." if ends_sentence else "")
 
     return _WITH_POINTS.sub(letters, text)

@@ -83,7 +83,7 @@ def test_another_acronym_with_other_letters_is_no_translation():
     assert translated("the EU and the UE met", answers)[0].text == "la EU"
 
 
-@pytest.mark.parametrize("word", ["PC", "CDs", "D.C.", "USB-C", "PayPal", "ООН"])
+@pytest.mark.parametrize("word", ["PC", "CDs", "U.S.", "USB-C", "PayPal", "ООН"])
 def test_kinds_of_acronyms(word):
     found, _ = translated(
         f"it is {word} here",
@@ -195,16 +195,15 @@ def test_an_error_names_the_place_of_the_text():
 @pytest.mark.parametrize(
     ("text", "read"),
     [
-        ("the U.S. is big", "the US is big"),
-        ("we live in the U.S.A.", "we live in the USA."),
+        ("we live in the U.K.", "we live in the UK."),
         ("the E.U.'s rules, the U.N., the U.K.", "the EU's rules, the UN, the UK."),
         ("U.K.", "UK"),
-        ("the U.S. Army", "the U.S. Army"),
-        ("it is in the U.S. He left", "it is in the U.S. He left"),
-        ("the U.S.S.R. and L.A. and F.B.I.", "the U.S.S.R. and L.A. and F.B.I."),
+        ("the U.N. Army", "the U.N. Army"),
+        ("it is in the U.K. He left", "it is in the U.K. He left"),
+        ("the U.S., L.A. and F.B.I.", "the U.S., L.A. and F.B.I."),
     ],
 )
-def test_points_of_states_and_unions_are_not_read(text, read):
+def test_points_of_unions_are_not_read(text, read):
     _, calls = translated(text, {})
     assert calls[0][0] == [read]
 

@@ -20,7 +20,13 @@ from dataclasses import dataclass, replace
 from aiayn_keras.documents.formats.tag_placement import MAX_TAGS, Tag, place_tags
 from aiayn_keras.documents.formats.units import INDICES, Kind, Mark, joined
 from aiayn_keras.documents.splitting import join_strings
-from aiayn_keras_light.acronyms import MIN_GAIN, acronyms_in, known_words, lost_acronyms
+from aiayn_keras_light.acronyms import (
+    MIN_GAIN,
+    acronyms_in,
+    known_words,
+    lost_acronyms,
+    without_points,
+)
 from aiayn_keras_light.ellipses import with_last_ellipsis
 from aiayn_keras_light.lost_numbers import lost_numbers, words_of_numbers
 from aiayn_keras_light.placeables import (
@@ -105,7 +111,9 @@ def translate_units(units, split, translate):
     Returns:
         List of the units' translations, encoded, with their marks.
     """
-    units = [replace(unit, parts=joined(unit.parts, unit.encode)) for unit in units]
+    units = [
+        replace(unit, parts=_without_points(joined(unit.parts, unit.encode))) for unit in units
+    ]
     flat = [_flatten(unit) for unit in units]
     rows = []  # for each unit, kept parts and sentences in turn
     for unit, (text, marks), (separators, found) in zip(
@@ -202,6 +210,13 @@ def _fill(results, places, translate):
     """Sets the items at some places of a list to those that a function gives for the places."""
     for place, result in zip(places, translate(places), strict=True):
         results[place] = result
+
+
+def _without_points(parts):
+    return tuple(
+        without_points(part, place == len(parts)) if isinstance(part, str) else part
+        for place, part in enumerate(parts, 1)
+    )
 
 
 def _flatten(unit):

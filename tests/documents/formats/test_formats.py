@@ -288,6 +288,12 @@ def test_an_acronym_in_a_sentence_with_tags_is_kept(double, word):
     assert found == f"MY <b>{word}</b> IS OFF TODAY"
 
 
+def test_points_of_unions_are_not_read_beside_tags():
+    document = "<p>we <b>love</b> the E.U. <i>a lot</i>, not the U.K.</p>"
+    expected = "<p>WE <b>LOVE</b> THE EU <i>A LOT</i>, NOT THE UK.</p>"
+    assert in_capitals(document, "html") == expected
+
+
 def test_an_ellipsis_at_the_end_of_a_sentence_with_tags_stays():
     double = CapitalsDouble(change=lambda word: word.replace("...", ".").upper())
     assert in_capitals("I <b>know</b> it...", "html", translate=double) == "I <b>KNOW</b> IT..."
