@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from aiayn_keras_light.ellipses import translate_ellipses
+from aiayn_keras_light.ellipses import translate_ellipses, with_last_ellipsis
 from aiayn_keras_light.text_batches import TextError
 from aiayn_keras_light.translating import Hypothesis, as_translation
 
@@ -70,3 +70,8 @@ def test_an_error_names_the_place_of_the_text():
 
     with pytest.raises(TextError, match=r"`texts\[1\]`: too long"):
         translate_ellipses(["a... b", "so... bad..."], refuse)
+
+
+@pytest.mark.parametrize("translation", ["lo sé", "lo sé.", "lo sé...", "lo sé…"])
+def test_a_last_ellipsis_is_written_once(translation):
+    assert with_last_ellipsis("I know...", translation) == "lo sé..."

@@ -711,8 +711,10 @@ def test_calls_with_a_text_stay(code):
 
 
 def test_a_slash_before_a_word_stays_and_the_word_is_translated():
-    (found,) = translate_placeables(["pay $5/month now, 80 km/h"], CapitalsDouble())
+    double = CapitalsDouble()
+    (found,) = translate_placeables(["pay $5/month now, 80 km/h"], double)
     assert found.text == "PAY $5/MONTH NOW, 80 km/h"
+    assert double.calls[-1] == ["pay $5", "month now"]
 
 
 @pytest.mark.parametrize(
