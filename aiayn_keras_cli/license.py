@@ -8,7 +8,7 @@ import click
 from aiayn_keras_cli.running import one_line
 
 _README = "README.md"
-_MAX_BYTES = 1 << 20
+_MAX_LICENSE_BYTES = 1 << 20
 _MAX_NAME_LENGTH = 200
 _MAX_NAMES = 20
 _FENCE = "---"
@@ -63,7 +63,7 @@ def read_license(folder):
     path = folder / _README
     if not path.exists():
         return None
-    lines = read_bytes(path, _MAX_BYTES).decode("utf-8", "replace").splitlines()
+    lines = read_bytes(path, _MAX_LICENSE_BYTES).decode("utf-8", "replace").splitlines()
     if lines[:1] != [_FENCE] or _FENCE not in lines[1:]:
         return None
     # The rest may be too long to parse: some models list thousands of results.

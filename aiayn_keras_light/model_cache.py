@@ -28,7 +28,7 @@ from aiayn_keras_light.files import (
 
 _LAYOUT = 2
 """Version of the entries: increase it if their files, or the conversion of a model, change."""
-_MAX_BYTES = 2 << 30
+_MAX_CACHE_BYTES = 2 << 30
 """Maximum size of the cache; beyond it, the least recently used entries are deleted."""
 _MAX_MODEL_BYTES = 4 << 30
 """Maximum size of a model folder whose files are read for a key."""
@@ -110,7 +110,7 @@ def _keep_small(root, newest):
     total = 0
     for is_older, _, path in sorted(entries):
         total += sum(file.stat().st_size for file in _files_below(path))
-        if is_older and total > _MAX_BYTES:
+        if is_older and total > _MAX_CACHE_BYTES:
             _delete(path)
 
 

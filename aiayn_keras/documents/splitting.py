@@ -71,7 +71,7 @@ _MARKS = tuple(map(ord, "，、；：–—"))
 # Marks on letters, and joiners and modifiers of emoji, stay with the character before.
 _JOINED_RANGES = ((0x300, 0x36F), (0x200C, 0x200D), (0xFE00, 0xFE0F), (0x1F3FB, 0x1F3FF))
 
-_MAX_BYTES_OF_A_PIECE = 64
+_MAX_PIECE_BYTES = 64
 """More bytes than the wordpieces of a sentence have on average."""
 
 # Added to the distance from the middle, a share of the length: a comma may be a quarter of the
@@ -96,7 +96,7 @@ def _halve_long_sentences(segments, rows, count, limit):
     import tensorflow as tf
 
     pieces = tf.clip_by_value(tf.cast(limit, tf.int64), 256, 1 << 24)
-    max_bytes = _MAX_BYTES_OF_A_PIECE * pieces
+    max_bytes = _MAX_PIECE_BYTES * pieces
 
     def next_places(segments):
         laid_out = lay_out(segments)

@@ -15,7 +15,7 @@ _OPSET = 17
 _IR_VERSION = 8
 """Version of the file format for that operator set."""
 
-_MAX_BYTES = 2_000_000_000
+_MAX_FILE_BYTES = 2_000_000_000
 """Maximum size of a file's weights: Protocol Buffers hold less than 2 GiB."""
 
 _HIGHEST = 63
@@ -176,10 +176,10 @@ class OnnxAuthor:
         from onnx import helper, numpy_helper
 
         num_bytes = sum(array.nbytes for array in self.weights.values())
-        if num_bytes > _MAX_BYTES:
+        if num_bytes > _MAX_FILE_BYTES:
             raise ValueError(
                 f"{path.name} would have {num_bytes / 1e9:.1f} GB, and an ONNX file holds at most "
-                f'{_MAX_BYTES / 1e9:.0f} GB: export with `weights="int8"`, or a smaller model.'
+                f'{_MAX_FILE_BYTES / 1e9:.0f} GB: export with `weights="int8"`, or a smaller model.'
             )
         graph = helper.make_graph(
             self._nodes,

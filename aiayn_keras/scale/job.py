@@ -32,7 +32,7 @@ from aiayn_keras_light.text_files import CorpusError
 _JOB = "job.json"
 _LOCK = "job.lock"
 _VERSION = 2
-_MAX_BYTES = 1 << 28
+_MAX_MANIFEST_BYTES = 1 << 28
 """Maximum size of a job's description, and of a manifest."""
 _READERS = 32
 """Number of manifests read at the same time, since an object store answers slowly."""
@@ -225,7 +225,7 @@ class Job:
     def _read_whole(self, sizes, part):
         """A part's manifest, or `None` if it is damaged or its results are not what it says."""
         try:
-            content = read_file(self._manifest(part), _MAX_BYTES)
+            content = read_file(self._manifest(part), _MAX_MANIFEST_BYTES)
             manifest = Manifest.model_validate_json(content)
         except pydantic.ValidationError:
             return None
@@ -240,7 +240,7 @@ class Job:
     def _description(self):
         address = join(self.output, _JOB)
         try:
-            there = json.loads(read_file(address, _MAX_BYTES))
+            there = json.loads(read_file(address, _MAX_MANIFEST_BYTES))
             files = [[address, *facts] for address, *facts in there["files"]]
             return {**there, "files": files}
         except (ValueError, TypeError, KeyError, RecursionError) as error:

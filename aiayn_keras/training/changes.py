@@ -17,7 +17,7 @@ from aiayn_keras.backend import backend_name
 from aiayn_keras.training.recipe_sections import MONITORS
 from aiayn_keras_light.files import read_bytes, write_text
 
-_MAX_BYTES = 1 << 24
+_MAX_CHANGES_BYTES = 1 << 24
 _Text = Annotated[str, Field(max_length=200)]
 
 
@@ -89,7 +89,7 @@ def read_changes(path):
     if not os.path.lexists(path):
         return []
     try:
-        return _CHANGES.validate_json(read_bytes(path, _MAX_BYTES))
+        return _CHANGES.validate_json(read_bytes(path, _MAX_CHANGES_BYTES))
     except pydantic.ValidationError as error:
         problem = error.errors()[0]
         raise ValueError(

@@ -28,7 +28,7 @@ from aiayn_keras_light.files import read_bytes, write_text
 
 logger = logging.getLogger(__name__)
 
-_MAX_BYTES = 1 << 22
+_MAX_TABLE_BYTES = 1 << 22
 _CONFIG = pydantic.ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
 _Figure = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -108,7 +108,9 @@ def read_delivery(path):
     """
     if not os.path.lexists(path):
         return None
-    return parse(Delivery, read_bytes(path, _MAX_BYTES), path, "It is not a table of candidates.")
+    return parse(
+        Delivery, read_bytes(path, _MAX_TABLE_BYTES), path, "It is not a table of candidates."
+    )
 
 
 def deliver(run):

@@ -299,7 +299,7 @@ def test_an_activation_of_ones_own_is_refused(tokenizer, tmp_path):
 
 
 def test_a_file_that_is_too_large_is_refused_and_nothing_is_left(demo, tmp_path, monkeypatch):
-    monkeypatch.setattr(onnx_author, "_MAX_BYTES", 1_000_000)
+    monkeypatch.setattr(onnx_author, "_MAX_FILE_BYTES", 1_000_000)
     with pytest.raises(ValueError, match=r"encoder_model.onnx would have 0\.0 GB, .*int8"):
         export_onnx(demo, tmp_path / "demo")
     assert list(tmp_path.iterdir()) == []
