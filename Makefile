@@ -113,7 +113,7 @@ release-tatoeba: $(INSTALLED) ## Train tatoeba_en_es, for hours, and put its mod
 	rm -rf saved_models/tatoeba_en_es
 	cp -R runs/release/tatoeba_en_es saved_models
 	mkdir -p saved_models/tatoeba_en_es_keras  # its README, the model card, stays
-	rm -f saved_models/tatoeba_en_es_keras/fine_tuning.yaml  # of the model before
+	rm -f saved_models/tatoeba_en_es_keras/fine_tuning*.yaml  # of the model before
 	cp -R runs/release/tatoeba_en_es_keras/. saved_models/tatoeba_en_es_keras
 
 test: $(INSTALLED_DEV) ## Run the tests on the TensorFlow backend, the slow ones left out
