@@ -56,7 +56,7 @@ def lost_numbers(source, translation):
 
 
 def _prices_without_currency(source, translation):
-    """Set of the prices of a text, each up to its `_NUMBER`, if none has a currency any more."""
+    """Set of the prices of a text, each up to its `_NUMBER`, if the translation has no currency."""
     prices = [first or last for first, last in _PRICE.findall(source)]
     if not prices:
         return frozenset()

@@ -431,7 +431,7 @@ def _spans(text, pattern, numbers=frozenset()):
             start, last, was_mark, was_second, _ = spans.pop()
             is_mark, is_second, is_time = is_mark and was_mark, is_second or was_second, False
             end = max(end, last)
-        if match[0] != "/":
+        if match[0] != "/":  # that of $5/month divides, and leaves the number to the words before
             start, end = _skip(text, start, -1, str.isdecimal), _skip(text, end, 1, str.isdecimal)
         spans.append((start, end, is_mark, is_second, is_time))
     return [

@@ -1,12 +1,15 @@
-"""Apertium's English-Spanish dictionary, which knows nothing of our training text.
+"""Apertium's English-Spanish dictionary, which was made without our training text.
 
 `benchmarks.quality.typed --dictionary` asks it about translations of single words. Debian has it:
 `apt-get install lttoolbox apertium-eng-spa`. It is under the GPL (https://www.apertium.org).
 """
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
+
+import click
 
 FOLDER = Path("/usr/share/apertium/apertium-eng-spa")
 UNIT = re.compile(r"\^([^$]*)\$")
@@ -68,6 +71,10 @@ def _analyse(pair, texts):
 
 def _process(arguments, lines):
     *options, file = arguments
+    if not shutil.which("lt-proc") or not FOLDER.is_dir():
+        raise click.UsageError(
+            "--dictionary needs Apertium: apt-get install lttoolbox apertium-eng-spa"
+        )
     result = subprocess.run(
         ["lt-proc", *options, FOLDER / file],
         input="".join(f"{line}\n" for line in lines),

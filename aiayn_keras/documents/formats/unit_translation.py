@@ -267,9 +267,9 @@ def _as_row(text, marks, separators, sentences, encode):
 
 
 def _around_words(text, marks):
-    """Marks of which tags around a part of a word, as in `<b>F</b>ile`, are around the word.
+    """Moves tags around part of a word, as in `<b>F</b>ile`, to the ends of that word.
 
-    Tags stay if others are in the same word, or if they are those of an index.
+    They stay where they are if other tags are in the same word, or if they mark an index.
     """
     if len(marks) > MAX_TAGS:
         return marks
