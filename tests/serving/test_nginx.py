@@ -30,6 +30,13 @@ def proxy(kit, running_server, tmp_path_factory):
 
 
 @pytest.fixture
+def server(running_server):
+    """The server behind the proxy."""
+    running_server.num_requests = 0
+    return running_server
+
+
+@pytest.fixture
 def ask(proxy):
     """Function that sends a request with the password, and returns status and answer."""
     port, certificate = proxy
