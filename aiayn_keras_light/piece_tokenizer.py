@@ -3,6 +3,29 @@
 `aiayn_keras.models.TransformerTokenizer` is a layer of Keras with the same wordpieces.
 """
 
+import sentencepiece
+
+
+class PieceProcessor(sentencepiece.SentencePieceProcessor):
+    """A `SentencePieceProcessor` that leaves out U+0000, as rules leave out other controls.
+
+    No rule of a SentencePiece model can name this character, at which their strings end.
+    """
+
+    def encode(self, input, *args, **kwargs):
+        """Splits a string or a list of strings, see `SentencePieceProcessor.encode`."""
+        return super().encode(without_zeros(input), *args, **kwargs)
+
+    Encode = encode  # KerasHub's name for it
+
+
+def without_zeros(texts):
+    """Removes U+0000 from a string or bytes, or from each in a list."""
+    if isinstance(texts, list | tuple):
+        return list(map(without_zeros, texts))
+    return texts.replace(b"\0", b"") if isinstance(texts, bytes) else texts.replace("\0", "")
+
+
 _MIN_BATCH = 16
 """Number of texts from which it pays that SentencePiece starts threads for a list."""
 
@@ -29,7 +52,7 @@ class PieceTokenizer:
     """
 
     def __init__(self, proto, target_proto=None, source_end=True, copy_without_letters=False):
-        from aiayn_keras_light.piece_processor import PieceProcessor
+        from aiayn_keras_light.piece_tokenizer import PieceProcessor
 
         self._pieces = PieceProcessor(model_proto=proto)
         self.source_end, self.copy_without_letters = source_end, copy_without_letters

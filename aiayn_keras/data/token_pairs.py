@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import sentencepiece
 
-from aiayn_keras_light.piece_processor import PieceProcessor
+from aiayn_keras_light.piece_tokenizer import PieceProcessor
 
 _ROOM_DRAWS = 4
 

@@ -24,8 +24,12 @@ from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.vocabulary_changes import add_byte_pieces, split_digits
 from aiayn_keras_light.checks import check_integer
 from aiayn_keras_light.files import read_bytes
-from aiayn_keras_light.piece_processor import PieceProcessor, without_zeros
-from aiayn_keras_light.piece_tokenizer import SPECIAL_PIECES, PieceTokenizer
+from aiayn_keras_light.piece_tokenizer import (
+    SPECIAL_PIECES,
+    PieceProcessor,
+    PieceTokenizer,
+    without_zeros,
+)
 from aiayn_keras_light.text_files import stream_lines
 
 MAX_VOCABULARY_BYTES = 1 << 26
