@@ -1,6 +1,12 @@
 """Parts of a text that are translated alone, and joined again with what was between them."""
 
+import dataclasses
+import re
+from typing import NamedTuple
+
+from aiayn_keras_light.placeable_patterns import places_of
 from aiayn_keras_light.scripts import UNSPACED_LETTER
+from aiayn_keras_light.text_batches import naming_rows
 from aiayn_keras_light.translating import Hypothesis, as_translation
 
 
@@ -47,3 +53,168 @@ def _need_space(left, right):
     """True if a string ends, and the next begins, with a letter or digit of a spaced script."""
     sides = left[-1:], right[:1]
     return all(each.isalnum() and not UNSPACED_LETTER.match(each) for each in sides)
+
+
+_ASIDE = re.compile(r"(?<!\S)\((?=[^()\n]{0,300}[^\W\d_]{2})([^()\n]{2,300})\)(?![\w(])")
+_FIRST_SIGN = 0xF0000
+"""Signs are characters for private use, which `emoji` takes for pictures."""
+_MAX_ASIDES = 100
+
+
+def without_asides(text, pattern):
+    """Takes words in brackets out of a text.
+
+    Args:
+        text: A string.
+        pattern: Compiled pattern of placeables; brackets that belong to one stay.
+
+    Returns:
+        The text with a sign in place of each pair of brackets, and a list of the words in them. If
+        all words of the text are in brackets, the unchanged text and an empty list.
+    """
+    found = list(_ASIDE.finditer(text))
+    if not found or any(ord(each) >= _FIRST_SIGN for each in text):
+        return text, []
+    kept = places_of(pattern, text)
+    found = [
+        each
+        for each in found
+        if not (kept[each.start()] or kept[each.end() - 1])
+        and any(text[place].isalpha() and not kept[place] for place in range(*each.span(1)))
+    ][:_MAX_ASIDES]
+    pieces, done = [], 0
+    for number, each in enumerate(found):
+        pieces += [text[done : each.start()], chr(_FIRST_SIGN + number)]
+        done = each.end()
+    main = "".join([*pieces, text[done:]])
+    if not any(map(str.isalpha, main)):
+        return text, []
+    return main, [each[1] for each in found]
+
+
+def with_asides(text, asides):
+    """Puts translated words in brackets in the place of their signs, or at the end without one."""
+    for number, aside in enumerate(asides):
+        sign = chr(_FIRST_SIGN + number)
+        text = (text if sign in text else f"{text} {sign}").replace(sign, f"({aside})")
+    return text
+
+
+_ELLIPSIS = r"(?:\.{3,}+|…+)"
+_CLOSING = "\"'’”»)]"
+_CLOSERS = f"[{re.escape(_CLOSING)}]*+"
+_FIRST = re.compile(rf"\s*{_ELLIPSIS}\s*(?=\w)")
+_INNER = re.compile(
+    rf"(?<=\w)(?P<mark>{_ELLIPSIS})(?P<closers>{_CLOSERS})\s+(?=\S)|(?<!\s)\s++{_ELLIPSIS}(?:\s+|\Z)"
+)
+_LAST = re.compile(rf"(?<=\w)(?P<mark>{_ELLIPSIS})(?P<closers>{_CLOSERS})(?=\s*\Z)")
+_MAX_MARKS = 200
+_PAIRS = ("()", "[]", "{}", "“”", "«»")
+
+
+def translate_ellipses(texts, translate, progress=None):
+    """Translates texts, and keeps their ellipses.
+
+    Args:
+        texts: List of strings.
+        translate: As in `translate_placeables`; None for a text without a translation.
+        progress: As in `translate_placeables`.
+
+    Returns:
+        List of `Translation`. A text that is cut has one hypothesis, whose scores are the sums of
+        those of its parts.
+
+    Raises:
+        TextError: As `translate`, with the place of the text in `texts`.
+    """
+    cut = {row: found for row, text in enumerate(texts) if (found := _cut(text))}
+    found = translate(["" if row in cut else text for row, text in enumerate(texts)], progress)
+    parts = [(row, part) for row, (_, parts) in cut.items() for part in parts]
+    if not parts:
+        return found
+    with naming_rows([row for row, _ in parts]):
+        translations = iter(translate([part.text for _, part in parts], None))
+    for row, (first, parts) in cut.items():
+        found[row] = _joined(first, parts, [next(translations) for _ in parts])
+    return found
+
+
+def with_last_ellipsis(source, translation):
+    """Puts the ellipsis at the end of a sentence, if it has one, at that of its translation."""
+    last = _LAST.search(source)
+    return _ending(translation, last["mark"]) if last else translation
+
+
+class _Part(NamedTuple):
+    """A part of a text.
+
+    Attributes:
+        text: The text for the model, with a full stop in the place of an ellipsis at its end.
+        ellipsis: The ellipsis, or nothing.
+        space: What follows: a space, and perhaps an ellipsis that stands alone.
+    """
+
+    text: str
+    ellipsis: str
+    space: str
+
+
+def _cut(text):
+    """The first ellipsis of a text and its `_Part`s; None if it has no ellipsis to cut at."""
+    if not 0 < text.count("...") + text.count("…") <= _MAX_MARKS:
+        return None
+    first = _FIRST.match(text)
+    parts, start = [], first.end() if first else 0
+    done = start
+    for match in [*_INNER.finditer(text, start), *_LAST.finditer(text, start)]:
+        ellipsis = match["mark"] or ""
+        words = text[done : match.start()] + ("." + match["closers"] if ellipsis else "")
+        if match.start() >= done and _is_balanced(words) and any(map(str.isalpha, words)):
+            end = match.start() + len(ellipsis + (match["closers"] or ""))
+            parts.append(_Part(words, ellipsis, text[end : match.end()]))
+            done = match.end()
+    rest = text[done:]
+    if any(map(str.isalpha, rest)):
+        parts.append(_Part(rest, "", ""))
+    elif parts and rest.strip():
+        parts[-1] = parts[-1]._replace(space=parts[-1].space + rest)
+    if not parts or (first is None and [part.text for part in parts] == [text]):
+        return None
+    return text[:start], parts
+
+
+def _is_balanced(words):
+    """Returns whether no quotation mark or bracket is open at the end of a string."""
+    return not any(words.count(mark) % 2 for mark in '"`') and all(
+        words.count(first) == words.count(last) for first, last in _PAIRS
+    )
+
+
+def _joined(first, parts, translations):
+    if not all(translations):
+        return None
+    translations = [
+        _with_ellipsis(each, part.ellipsis) if part.ellipsis else each
+        for part, each in zip(parts, translations, strict=True)
+    ]
+    if not first and not parts[0].space:
+        return translations[0]
+    return joined(
+        [first, *(each for part in parts for each in (part.text, part.space))], translations
+    )
+
+
+def _with_ellipsis(translation, ellipsis):
+    return as_translation(
+        [
+            dataclasses.replace(each, text=_ending(each.text, ellipsis))
+            for each in translation.hypotheses
+        ]
+    )
+
+
+def _ending(text, ellipsis):
+    """A text with an ellipsis in the place of the full stop, or other ellipsis, at its end."""
+    words = text.rstrip(_CLOSING)
+    closers = text[len(words) :]
+    return words.rstrip(".…。") + ellipsis + closers

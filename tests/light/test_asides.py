@@ -2,10 +2,10 @@
 
 import pytest
 
-from aiayn_keras_light.asides import with_asides, without_asides
 from aiayn_keras_light.placeable_patterns import placeable_in_line
 from aiayn_keras_light.placeables import translate_placeables
 from aiayn_keras_light.text_batches import TextError
+from aiayn_keras_light.text_parts import with_asides, without_asides
 from aiayn_keras_light.translating import Hypothesis, as_translation
 
 ONE, TWO = "\U000f0000", "\U000f0001"

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from aiayn_keras_light.ellipses import translate_ellipses, with_last_ellipsis
 from aiayn_keras_light.text_batches import TextError
+from aiayn_keras_light.text_parts import translate_ellipses, with_last_ellipsis
 from aiayn_keras_light.translating import Hypothesis, as_translation
 
 

@@ -27,7 +27,6 @@ from aiayn_keras_light.acronyms import (
     lost_acronyms,
     without_points,
 )
-from aiayn_keras_light.ellipses import with_last_ellipsis
 from aiayn_keras_light.lost_numbers import lost_numbers, words_of_numbers
 from aiayn_keras_light.placeables import (
     CLOCK_TIMES,
@@ -35,7 +34,7 @@ from aiayn_keras_light.placeables import (
     without_signs,
 )
 from aiayn_keras_light.text_files import without_breaks
-from aiayn_keras_light.text_parts import begin_alike
+from aiayn_keras_light.text_parts import begin_alike, with_last_ellipsis
 
 _FIRST_NUMBER = 7001
 _WORD = re.compile(r"(?<![\w'’-])(?=[\w'’-]{4})[^\W\d_]+(?:['’-][^\W\d_]+)*(?!\w)")
