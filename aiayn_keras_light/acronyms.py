@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from aiayn_keras_light.scripts import spaced_from_latin
+from aiayn_keras_light.spaces import spaced_from_latin
 from aiayn_keras_light.text_batches import naming_rows
 from aiayn_keras_light.translating import as_translation
 

@@ -8,7 +8,7 @@ import dataclasses
 import re
 
 from aiayn_keras_light.placeable_patterns import places_of
-from aiayn_keras_light.scripts import UNSPACED_LETTERS
+from aiayn_keras_light.spaces import UNSPACED_LETTERS
 from aiayn_keras_light.text_batches import naming_rows
 from aiayn_keras_light.text_parts import begin_alike
 from aiayn_keras_light.translating import as_translation

@@ -11,7 +11,7 @@ import itertools
 import operator
 import re
 
-from aiayn_keras_light.scripts import UNSPACED_LETTER, UNSPACED_LETTERS
+from aiayn_keras_light.spaces import UNSPACED_LETTER, UNSPACED_LETTERS
 from aiayn_keras_light.translating import as_translation
 
 _MAX_LOSS = 0.5

@@ -14,9 +14,8 @@ from aiayn_keras_light.alternatives import translate_alternatives
 from aiayn_keras_light.checks import check_texts
 from aiayn_keras_light.inner_emoji import HEARTS, with_emoji, without_emoji
 from aiayn_keras_light.lost_numbers import lost_numbers, words_of_numbers
-from aiayn_keras_light.missing_spaces import with_spaces
 from aiayn_keras_light.placeable_patterns import ENTITY, LEAD, emoji, placeable_in_line
-from aiayn_keras_light.scripts import is_spaced_letter, spaced_from_latin
+from aiayn_keras_light.spaces import is_spaced_letter, spaced_from_latin, with_spaces
 from aiayn_keras_light.text_batches import naming_rows
 from aiayn_keras_light.text_parts import (
     begin_alike,

@@ -5,7 +5,7 @@ import re
 from typing import NamedTuple
 
 from aiayn_keras_light.placeable_patterns import places_of
-from aiayn_keras_light.scripts import UNSPACED_LETTER
+from aiayn_keras_light.spaces import UNSPACED_LETTER
 from aiayn_keras_light.text_batches import naming_rows
 from aiayn_keras_light.translating import Hypothesis, as_translation
 

@@ -9,7 +9,7 @@ import unicodedata
 
 import numpy as np
 
-from aiayn_keras_light.scripts import UNSPACED_LETTER
+from aiayn_keras_light.spaces import UNSPACED_LETTER
 
 _ITERATIONS = 5
 _MAX_SOURCE_WORDS = 4

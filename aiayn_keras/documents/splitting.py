@@ -10,7 +10,7 @@ import re
 from typing import Any, NamedTuple
 
 from aiayn_keras.documents.sentence_ends import characters, cut, is_among, sentences_of_lines
-from aiayn_keras_light.scripts import UNSPACED_LETTERS
+from aiayn_keras_light.spaces import UNSPACED_LETTERS
 
 _JOINER = 0x200D
 

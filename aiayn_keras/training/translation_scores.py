@@ -9,7 +9,7 @@ import sacrebleu
 
 from aiayn_keras.decoding.engines import EngineError, choose_engine
 from aiayn_keras_light.checks import check_sides
-from aiayn_keras_light.scripts import UNSPACED_LETTER
+from aiayn_keras_light.spaces import UNSPACED_LETTER
 from aiayn_keras_light.translating import NoTranslationError
 
 logger = logging.getLogger(__name__)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from aiayn_keras_light.missing_spaces import with_spaces
 from aiayn_keras_light.placeable_patterns import placeable_in_line
+from aiayn_keras_light.spaces import with_spaces
 
 
 def read(text):

@@ -13,7 +13,7 @@ from fontTools import unicodedata as scripts_of_characters
 from ftfy.badness import is_bad
 
 from aiayn_keras_light.placeable_patterns import PATTERN
-from aiayn_keras_light.scripts import spaced_from_latin
+from aiayn_keras_light.spaces import spaced_from_latin
 
 _ENTITY = re.compile(r"&\s?(?:#\s?\d{1,7}|#\s?[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,30})\s?;")
 _MAX_ESCAPES = 4

@@ -9,7 +9,7 @@ import re
 from html.parser import HTMLParser
 
 from aiayn_keras.documents.formats.units import Kind, Mark, Unit, has_letters, protect
-from aiayn_keras_light.scripts import space_of_break
+from aiayn_keras_light.spaces import space_of_break
 
 _INLINE = frozenset(
     (

@@ -18,7 +18,7 @@ from aiayn_keras.documents.formats.units import (
     protect,
     tag_mark,
 )
-from aiayn_keras_light.scripts import space_of_break
+from aiayn_keras_light.spaces import space_of_break
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ import textwrap
 
 from aiayn_keras.documents.formats.html import encoder
 from aiayn_keras.documents.formats.units import Kind, Mark, Unit, has_letters, protect
-from aiayn_keras_light.scripts import space_of_break
+from aiayn_keras_light.spaces import space_of_break
 
 _SPOKEN = re.compile(
     r"^(?:<[^<>]*>|\{\\[^{}]*\})*\s*"

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from aiayn_keras_light.missing_spaces import with_spaces
 from aiayn_keras_light.placeable_patterns import BBCODE, CODES, COMMAND, CUTS, PATTERN, STAMP
 from aiayn_keras_light.placeables import PAIRS, with_letters_of_entities
-from aiayn_keras_light.scripts import is_spaced_letter, spaced_from_latin
+from aiayn_keras_light.spaces import is_spaced_letter, spaced_from_latin, with_spaces
 
 
 class Kind(Enum):
