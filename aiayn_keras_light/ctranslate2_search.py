@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from aiayn_keras_light.length_penalty import length_penalty
+from aiayn_keras_light.search_numbers import length_penalty
 from aiayn_keras_light.translating import SMALL_HIDDEN_DIM
 
 COMPUTE_TYPES = {"ctranslate2": "float32", "ctranslate2-int8": "int8"}

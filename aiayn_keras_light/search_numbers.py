@@ -9,6 +9,26 @@ from typing import ClassVar
 from aiayn_keras_light.checks import check_integer, check_number
 from aiayn_keras_light.files import read_bytes, write_text
 
+
+def length_penalty(length, options):
+    """The divisor of a log-probability, `((k + |y|) / (k + 1))^α`.
+
+    With k = 5 it is GNMT's (https://arxiv.org/abs/1609.08144, equation 14), which the paper uses;
+    with k = 0 it is `|y|^α`, that of Hugging Face, CTranslate2, fairseq and Marian. Sockeye has
+    both as one formula too. α = 0 compares plain log-probabilities, a larger α favours longer
+    hypotheses. The penalty of a longer hypothesis is never smaller.
+
+    Args:
+        length: Number of tokens |y|, the end token included: a float32 tensor or array.
+        options: `SearchNumbers`: its `length_penalty` is α, its `length_penalty_offset` k.
+
+    Returns:
+        Float32 tensor or array of `length`'s shape.
+    """
+    offset = options.length_penalty_offset
+    return ((offset + length) / (offset + 1.0)) ** options.length_penalty
+
+
 EXTRA_LENGTH = 50
 """Paper 6.1: "the maximum output length during inference to input length + 50"."""
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from aiayn_keras_light.checks import check_integer
-from aiayn_keras_light.length_penalty import length_penalty
-from aiayn_keras_light.search_numbers import SearchNumbers, max_pieces
+from aiayn_keras_light.search_numbers import SearchNumbers, length_penalty, max_pieces
 from aiayn_keras_light.text_batches import (
     LENGTH_MULTIPLE,
     MAX_TEXTS,

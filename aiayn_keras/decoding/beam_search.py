@@ -21,7 +21,7 @@ from aiayn_keras.backend import (
 from aiayn_keras.backend import lean_ops as ops
 from aiayn_keras.decoding.candidates import NEVER, TokenLimits
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras_light.length_penalty import length_penalty
+from aiayn_keras_light.search_numbers import length_penalty
 
 _MIN_SENTENCES = 16
 """The smallest batch that is searched in groups where shapes are fixed."""

@@ -19,7 +19,7 @@ from aiayn_keras.export.served_sentences import (
 )
 from aiayn_keras.export.served_weights import PackedDecoder, SharedTables
 from aiayn_keras.export.serving_options import longest_whole_text
-from aiayn_keras_light.length_penalty import length_penalty
+from aiayn_keras_light.search_numbers import length_penalty
 
 NO_SCORE = -1e30
 """Score of a missing hypothesis, for example under a constraint; JSON has no infinity."""

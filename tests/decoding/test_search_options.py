@@ -7,7 +7,7 @@ import pytest
 
 from aiayn_keras.decoding.recording import options_to_record
 from aiayn_keras.decoding.search_options import SearchOptions, with_defaults
-from aiayn_keras_light.length_penalty import length_penalty
+from aiayn_keras_light.search_numbers import length_penalty
 from tests.helpers import assert_close
 
 NUMBERS = [field for field in dataclasses.fields(SearchOptions) if field.metadata]

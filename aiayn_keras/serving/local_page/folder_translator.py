@@ -16,7 +16,7 @@ from aiayn_keras.serving.local_page.requests import (
     PageSentence,
     PageTranslation,
 )
-from aiayn_keras_light.length_penalty import length_penalty as penalty_of
+from aiayn_keras_light.search_numbers import length_penalty as penalty_of
 from aiayn_keras_light.search_numbers import max_pieces
 from aiayn_keras_light.text_batches import tokenize
 from aiayn_keras_light.translating import NoTranslationError
