@@ -95,8 +95,7 @@ def check_table(input_file, document_format, columns):
     Raises:
         ValueError: If no columns are given, or the table lacks one of them.
     """
-    from aiayn_keras_light.document_formats import TABLES, format_of
-    from aiayn_keras_light.table_columns import MAX_HEADER_BYTES
+    from aiayn_keras_light.document_formats import MAX_HEADER_BYTES, TABLES, format_of
 
     if input_file is None or not Path(input_file).is_file():
         return
@@ -108,7 +107,7 @@ def check_table(input_file, document_format, columns):
 
 
 def _check_columns_of(data, format, columns, name):
-    from aiayn_keras_light.table_columns import check_columns_of
+    from aiayn_keras_light.document_formats import check_columns_of
 
     try:
         check_columns_of(data, format, columns)

@@ -69,7 +69,7 @@ def test_a_wrong_column_is_refused_without_keras(trained_run, tmp_path, columns)
         assert result.returncode == 1
         assert "The first row has: 'id', 'text'" in result.stderr
         loaded = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
-        assert "aiayn_keras_light.table_columns" in loaded
+        assert "aiayn_keras_light.document_formats" in loaded
         assert not {"keras", "tensorflow", "aiayn_keras"} & loaded
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aiayn_keras_light.table_columns import check_columns_of, choose_columns, layout_of
+from aiayn_keras_light.document_formats import check_columns_of, choose_columns, layout_of
 
 
 @pytest.mark.parametrize(

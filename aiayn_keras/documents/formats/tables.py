@@ -9,7 +9,7 @@ import re
 
 from aiayn_keras.documents.formats.identifiers import is_identifier
 from aiayn_keras.documents.formats.units import Unit, has_letters, protect
-from aiayn_keras_light.table_columns import choose_columns, layout_of
+from aiayn_keras_light.document_formats import choose_columns, layout_of
 
 _MAX_CELL = 1 << 20
 _FORMULA = re.compile(
