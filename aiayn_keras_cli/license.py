@@ -33,7 +33,7 @@ def find_license(source):
     Returns:
         What `read_license` returns; None for a file, and if there is no README.
     """
-    from aiayn_keras.common.hub import download, is_hub_address
+    from aiayn_keras.common.file_addresses import download, is_hub_address
 
     if is_hub_address(source):
         try:

@@ -4,7 +4,7 @@ import json
 import shlex
 from pathlib import Path
 
-from aiayn_keras.common.hub import download, is_hub_address
+from aiayn_keras.common.file_addresses import download, is_hub_address
 from aiayn_keras.convert.ctranslate2 import convert_ctranslate2
 from aiayn_keras.convert.marian import (
     CONFIG,

@@ -14,7 +14,7 @@ import keras
 import pydantic
 from pydantic import Field
 
-from aiayn_keras.common.hub import download, is_hub_address
+from aiayn_keras.common.file_addresses import download, is_hub_address
 from aiayn_keras.models.architecture import (
     INTEGERS,
     LATER_OPTIONS,

@@ -3,7 +3,7 @@
 import pytest
 from huggingface_hub.errors import EntryNotFoundError, HFValidationError, LocalEntryNotFoundError
 
-from aiayn_keras.common.hub import download, is_hub_address
+from aiayn_keras.common.file_addresses import download, is_hub_address
 
 ADDRESS = "hf://nobody/model"
 
