@@ -11,9 +11,8 @@ from aiayn_keras.data.corpora import (
 )
 from aiayn_keras.data.demo import generate_demo_pairs
 from aiayn_keras.data.filtering import FilterReport, filter_pairs
-from aiayn_keras.data.mixing import mix_texts
 from aiayn_keras.data.pair_batches import BatchSequence, PackedBatches, PairBatches
-from aiayn_keras.data.parallel_text import ParallelText, read_parallel, stream_parallel
+from aiayn_keras.data.parallel_text import ParallelText, mix_texts, read_parallel, stream_parallel
 from aiayn_keras.data.shard_folders import write_shards
 from aiayn_keras.data.token_batches import ProcessRows, TokenBatches, UpdateBatches
 from aiayn_keras.data.token_pairs import SampledPairs, TokenPairs
