@@ -7,9 +7,8 @@ import re
 
 import numpy as np
 
-from aiayn_keras.data.copied_text import draw_copied_text, draw_name
+from aiayn_keras.data.added_text import draw_copied_text, draw_name, extract_phrases
 from aiayn_keras.data.parallel_text import ParallelText
-from aiayn_keras.data.phrase_pairs import extract_phrases
 from aiayn_keras.data.typing_habits import LetterCase, has_case, in_shorthand
 from aiayn_keras_light.checks import check_integer, check_number
 

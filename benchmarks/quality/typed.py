@@ -22,7 +22,7 @@ import click
 import numpy as np
 
 from aiayn_keras.data import load_corpus
-from aiayn_keras.data.phrase_pairs import count_phrases
+from aiayn_keras.data.added_text import count_phrases
 from aiayn_keras.data.typing_habits import in_shorthand
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.training.translation_scores import corpus_bleu, corpus_chrf

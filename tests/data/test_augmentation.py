@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from aiayn_keras.data import ParallelText, augment
+from aiayn_keras.data.added_text import draw_name
 from aiayn_keras.data.augmentation import warn_of_unused_shares
-from aiayn_keras.data.copied_text import draw_name
 from aiayn_keras.models.text_normalization import normalizer
 
 PAIRS = [(f"Sentence {n}.", f"Frase {n}.") for n in range(400)]

@@ -4,7 +4,7 @@ import random
 import pytest
 
 from aiayn_keras.data import phrase_pairs
-from aiayn_keras.data.phrase_pairs import extract_phrases
+from aiayn_keras.data.added_text import extract_phrases
 
 TEXT = [
     ("The red house is old.", "La casa roja es vieja."),
