@@ -3,8 +3,7 @@
 import json
 import re
 
-from aiayn_keras.documents.formats.accelerators import Accelerators
-from aiayn_keras.documents.formats.identifiers import is_identifier
+from aiayn_keras.documents.formats.interface_texts import Accelerators, is_identifier
 from aiayn_keras.documents.formats.units import Unit, has_letters, protect, without_ending
 
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"')

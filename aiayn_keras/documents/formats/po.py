@@ -7,8 +7,7 @@ of `&Open`, stay in the translation.
 
 import re
 
-from aiayn_keras.documents.formats.accelerators import Accelerators
-from aiayn_keras.documents.formats.identifiers import is_identifier
+from aiayn_keras.documents.formats.interface_texts import Accelerators, is_identifier
 from aiayn_keras.documents.formats.units import (
     Kind,
     Mark,

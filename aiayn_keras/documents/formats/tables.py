@@ -7,7 +7,7 @@ Formulas and identifiers stay.
 import csv
 import re
 
-from aiayn_keras.documents.formats.identifiers import is_identifier
+from aiayn_keras.documents.formats.interface_texts import is_identifier
 from aiayn_keras.documents.formats.units import Unit, has_letters, protect
 from aiayn_keras_light.document_formats import choose_columns, layout_of
 
