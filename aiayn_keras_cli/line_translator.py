@@ -115,7 +115,7 @@ def _loading_later(load, model_folder, key):
 
 
 def _store_converted(key, model):
-    from aiayn_keras.export.ctranslate2_engine import write_converted_model
+    from aiayn_keras.export.ctranslate2 import write_converted_model
     from aiayn_keras_light.model_cache import store_entry
 
     store_entry(key, functools.partial(write_converted_model, model))

@@ -17,7 +17,7 @@ import pytest
 from keras.src.backend.common import global_state
 from keras.src.utils import rng_utils
 
-from aiayn_keras.export.ctranslate2_engine import CTranslate2Engine
+from aiayn_keras.export.ctranslate2 import CTranslate2Engine
 from aiayn_keras_light import ctranslate2_search
 
 SEED = 20170612

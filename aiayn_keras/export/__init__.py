@@ -1,8 +1,11 @@
 """Exports: the model as files for use without this package, one file per format."""
 
 from aiayn_keras.decoding.engines import ENGINES
-from aiayn_keras.export.ctranslate2 import export_ctranslate2
-from aiayn_keras.export.ctranslate2_engine import CTranslate2Engine, CTranslate2Int8Engine
+from aiayn_keras.export.ctranslate2 import (
+    CTranslate2Engine,
+    CTranslate2Int8Engine,
+    export_ctranslate2,
+)
 from aiayn_keras.export.hf_marian import export_hf_marian
 from aiayn_keras.export.litert import export_litert
 from aiayn_keras.export.onnx import export_onnx

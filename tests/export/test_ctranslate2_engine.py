@@ -10,7 +10,7 @@ import pytest
 
 from aiayn_keras.decoding.engines import EngineError, choose_engine
 from aiayn_keras.decoding.search_options import SearchOptions
-from aiayn_keras.export.ctranslate2_engine import CTranslate2Engine
+from aiayn_keras.export.ctranslate2 import CTranslate2Engine
 from aiayn_keras.layers import AddNorm
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras_light import ctranslate2_search
