@@ -4,11 +4,13 @@ The operators do the arithmetic of `aiayn_keras.layers`.
 """
 
 import math
+import tempfile
 from pathlib import Path
 
 import keras
 import numpy as np
 
+from aiayn_keras.common.weight_files import check_number_format
 from aiayn_keras.export.hugging_face_files import (
     has_other_targets,
     ids_never_written,
@@ -28,7 +30,7 @@ from aiayn_keras.export.preparation import (
 )
 from aiayn_keras.layers import decoder_layer, encoder_layer
 from aiayn_keras.layers.attention import MASKED_SCORE
-from aiayn_keras_light.files import check_is_new, check_is_utf8, new_folder
+from aiayn_keras_light.files import check_is_new, check_is_utf8, check_room, new_folder
 
 SUFFIXES = {"float32": "", "int8": "_quantized", "int8-weights": "_quantized"}
 """Ends of the files' names by the number format of matrices, as transformers.js has them."""
@@ -437,3 +439,56 @@ def facts(model):
         "target_tokenizer": "target_tokenizer.json" if separate else "tokenizer.json",
         "separate": f"\n{render('separate_tokens.md').rstrip()}" if separate else "",
     }
+
+
+NAMES = {"encoder": "encoder_model", "decoder": "decoder_model"}
+
+
+def export_openvino(model, filepath, weights="float32"):
+    """Writes a folder with the model as OpenVINO graphs, and the tokenizer that they need.
+
+    The graphs are those of `export_onnx`, `encoder_model.xml` and `decoder_model.xml` with weights
+    in files `.bin` beside them. They do not search: the program that runs them does. The README in
+    the folder shows how.
+
+    Args:
+        model: A `TransformerSeq2SeqLM` with a preprocessor.
+        filepath: The folder to make.
+        weights: Number format of the weights in the files: `"float32"`, or `"float16"`, which
+            halves them.
+
+    Returns:
+        `pathlib.Path` of the folder.
+
+    Raises:
+        FileExistsError: If the folder exists already.
+        ImportError: If `onnx`, `openvino` or `tokenizers` is not installed.
+        ValueError: For unknown `weights`, a weight that float16 does not have, or a model that
+            `export_onnx` refuses.
+    """
+    check_packages("onnx", "openvino", "tokenizers")
+    check_number_format(weights)
+    folder = Path(filepath)
+    check_is_new(folder)
+    check_is_utf8(folder)
+    check_model(model, weights)
+    with new_folder(folder) as written:
+        write_tokenizers(written, model.preprocessor.tokenizer)
+        _convert_graphs(model.backbone, written, weights)
+        readme = render("openvino.md", name=folder.name, **NAMES, **facts(model))
+        (written / "README.md").write_text(readme, encoding="utf-8")
+    return folder
+
+
+def _convert_graphs(backbone, folder, weights):
+    import openvino
+
+    core, is_half = openvino.Core(), weights == "float16"
+    # OpenVINO says nothing of a full disk.
+    check_room(folder, backbone.count_params() * (2 if is_half else 4))
+    with tempfile.TemporaryDirectory() as temporary:
+        graphs = Path(temporary) / "onnx"
+        for part, name in write_graphs(backbone, graphs).items():
+            graph = core.read_model(graphs / name)
+            path = folder / f"{NAMES[part]}.xml"
+            openvino.save_model(graph, path, compress_to_fp16=is_half)
