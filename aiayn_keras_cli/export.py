@@ -46,7 +46,7 @@ def _destination(model_folder, output, name):
     Raises:
         ValueError: For a name with other characters than a name has.
     """
-    from aiayn_keras.export.models_config import check_name
+    from aiayn_keras.export.server_files import check_name
 
     if name is not None:
         check_name(name)

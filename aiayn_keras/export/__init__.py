@@ -10,7 +10,7 @@ from aiayn_keras.export.hf_marian import export_hf_marian
 from aiayn_keras.export.litert import export_litert
 from aiayn_keras.export.onnx import export_onnx, export_openvino
 from aiayn_keras.export.saved_model import export_saved_model
-from aiayn_keras.export.server_versions import UnsupportedGraphError
+from aiayn_keras.export.server_files import UnsupportedGraphError
 from aiayn_keras.models import TransformerSeq2SeqLM
 
 TransformerSeq2SeqLM.exporters["saved_model"] = export_saved_model

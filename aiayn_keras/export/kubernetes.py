@@ -10,7 +10,7 @@ import re
 import textwrap
 
 from aiayn_keras.export.preparation import render
-from aiayn_keras.export.server_versions import NEWEST
+from aiayn_keras.export.server_files import NEWEST
 
 FOLDER = "kubernetes"
 FILES = (

@@ -6,8 +6,7 @@ import re
 from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.export.kubernetes import image_tag, kubernetes_name
 from aiayn_keras.export.preparation import render
-from aiayn_keras.export.server_versions import NEWEST, SERVERS
-from aiayn_keras.export.warmup_requests import BATCH_SIZES
+from aiayn_keras.export.server_files import BATCH_SIZES, NEWEST, SERVERS
 
 
 def model_card(name, versions, labels, loaded, flags, batched):

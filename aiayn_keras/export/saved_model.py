@@ -14,7 +14,6 @@ from pathlib import Path
 import keras
 
 from aiayn_keras.common.weight_files import check_number_format
-from aiayn_keras.export.models_config import kit_name
 from aiayn_keras.export.preparation import (
     check_packages,
     check_tokenizer,
@@ -23,7 +22,7 @@ from aiayn_keras.export.preparation import (
 )
 from aiayn_keras.export.served_translator import build_served_translator
 from aiayn_keras.export.served_weights import HalfPrecisionWeights, WholeWeights
-from aiayn_keras.export.server_versions import check_graph
+from aiayn_keras.export.server_files import check_graph, kit_name, seconds_to_load, write_warmup
 from aiayn_keras.export.serving_kit import MAX_VERSION, check_kit, publishing_in, write_kit
 from aiayn_keras.export.serving_options import (
     VERSION_FILE,
@@ -32,7 +31,6 @@ from aiayn_keras.export.serving_options import (
     longest_whole_text,
     make_serving_options,
 )
-from aiayn_keras.export.warmup_requests import seconds_to_load, write_warmup
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras_light.checks import check_integer, check_texts, parse
 from aiayn_keras_light.files import check_is_new, check_is_utf8, new_folder, write_checksums

@@ -18,11 +18,17 @@ from aiayn_keras.export.kubernetes import (
     prometheus_rules,
 )
 from aiayn_keras.export.model_card import model_card
-from aiayn_keras.export.models_config import CONFIG, LABELS, ModelsConfig, check_name, kit_name
 from aiayn_keras.export.preparation import render
-from aiayn_keras.export.server_versions import NEWEST
+from aiayn_keras.export.server_files import (
+    BATCH_SIZES,
+    CONFIG,
+    LABELS,
+    NEWEST,
+    ModelsConfig,
+    check_name,
+    kit_name,
+)
 from aiayn_keras.export.serving_options import VERSION_FILE, read_notes
-from aiayn_keras.export.warmup_requests import BATCH_SIZES
 from aiayn_keras_light.files import check_places, locked_folder, publish, writing_folder
 
 MARK = "monitoring.config"

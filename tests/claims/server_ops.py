@@ -19,7 +19,7 @@ from pathlib import Path
 import click
 
 from aiayn_keras.export import server_versions
-from aiayn_keras.export.server_versions import OPS_FILE, SERVERS
+from aiayn_keras.export.server_files import OPS_FILE, SERVERS
 
 FILE = Path(server_versions.__file__).with_name(OPS_FILE)
 HEADER = "# Written by tests/claims/server_ops.py: oldest server, op, attributes.\n"

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from aiayn_keras.export.models_config import ModelsConfig
+from aiayn_keras.export.server_files import ModelsConfig
 from aiayn_keras.export.serving_kit import move_label, write_kit
 from aiayn_keras.serving import RestClient, ServingError
 from aiayn_keras.serving.model_server import ModelServer, RefusedError, ServedKit

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 
 from aiayn_keras.export.kubernetes import CORES, GIBIBYTE, kubernetes_name, memory_limit
-from aiayn_keras.export.models_config import NAME
+from aiayn_keras.export.server_files import NAME
 from aiayn_keras.export.serving_options import VersionNotes
 from tests.export.manifests import ROOT, manifests, pod_of
 

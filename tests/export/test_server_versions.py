@@ -7,7 +7,7 @@ import yaml
 
 from aiayn_keras.common.kit_files import check_kit_graph, used_ops
 from aiayn_keras.export import export_saved_model
-from aiayn_keras.export.server_versions import (
+from aiayn_keras.export.server_files import (
     NEWEST,
     OLDEST,
     SERVERS,

@@ -12,6 +12,7 @@ import pytest
 
 from aiayn_keras.decoding.constraints import TokenAutomaton
 from aiayn_keras.decoding.constraints.constraint import MAX_NUMBER, MAX_TRANSITIONS
+from aiayn_keras.export.server_files import BATCH_SIZES
 from aiayn_keras.export.serving_kit import (
     check_kit,
     list_version,
@@ -27,7 +28,6 @@ from aiayn_keras.export.serving_options import (
     make_serving_options,
     read_notes,
 )
-from aiayn_keras.export.warmup_requests import BATCH_SIZES
 from aiayn_keras.serving.local_page import kit_translator
 from tests.export import serving_protos
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.common.kit_files import WARMUP_FILE
-from aiayn_keras.export.warmup_requests import BATCH_SIZES
+from aiayn_keras.export.server_files import BATCH_SIZES
 from tests.export.served import Served
 
 
