@@ -6,8 +6,6 @@ from aiayn_keras.layers.attention import (
     attention_weights,
     scaled_dot_product_attention,
 )
-from aiayn_keras.layers.decoder_block import DecoderBlock, decoder_layer
-from aiayn_keras.layers.encoder_block import EncoderBlock, encoder_layer
 from aiayn_keras.layers.feed_forward import PositionwiseFeedForward
 from aiayn_keras.layers.masks import (
     AttentionMask,
@@ -19,6 +17,12 @@ from aiayn_keras.layers.masks import (
 )
 from aiayn_keras.layers.positional_embedding import PositionalEmbedding, sinusoidal_encoding
 from aiayn_keras.layers.reversible_embedding import ReversibleEmbedding
+from aiayn_keras.layers.transformer_blocks import (
+    DecoderBlock,
+    EncoderBlock,
+    decoder_layer,
+    encoder_layer,
+)
 
 __all__ = [
     "AddNorm",
