@@ -61,7 +61,7 @@ def choose_documents(input_file, output, document, document_format):
     if output is None and (document_format or format_of(input_file)) in (None, "text"):
         return None
     start_keras()
-    from aiayn_keras.scale.document_jobs import DocumentFile, find_documents
+    from aiayn_keras.scale.translation import DocumentFile, find_documents
 
     if output is None:
         return [DocumentFile(input_file, input_file, document_format or format_of(input_file))]
@@ -156,7 +156,7 @@ def translate_documents(model_folder, documents, output, document_format, column
         if document_format in TABLES:
             _check_columns_of(data, document_format, columns, "standard input")
     start_keras()
-    from aiayn_keras.scale.document_jobs import translate_document_files
+    from aiayn_keras.scale.translation import translate_document_files
     from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES, open_progress
 
     ensemble = options.pop("ensemble")
@@ -189,7 +189,7 @@ def translate_plain(model, text, options):
 
 
 def _open_one(found, columns):
-    from aiayn_keras.scale.document_jobs import check_columns, open_document
+    from aiayn_keras.scale.translation import check_columns, open_document
 
     check_standard_output()
     check_columns([found], columns)

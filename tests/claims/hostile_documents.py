@@ -89,7 +89,7 @@ def translate(path, format):
         path: Path of the document.
         format: Its format.
     """
-    from aiayn_keras.scale.document_jobs import open_document
+    from aiayn_keras.scale.translation import open_document
 
     sys.addaudithook(functools.partial(_watch, os.fspath(path)))
     document = open_document(path, format, COLUMNS)
@@ -341,7 +341,7 @@ def _damaged_archives(rng):
 @click.option("--seconds", default=30.0, show_default=True, help="Limit for each document.")
 @click.option("--only", help="Only documents of this format.")
 def main(seed, seconds, only):
-    import aiayn_keras.scale.document_jobs  # noqa: F401 - loaded once, before the first fork
+    import aiayn_keras.scale.translation  # noqa: F401 - loaded once, before the first fork
 
     with tempfile.TemporaryDirectory() as folder:
         some = (case for case in cases(Path(folder), seed) if only in (None, case.group))
