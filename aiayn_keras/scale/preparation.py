@@ -34,8 +34,7 @@ from aiayn_keras.data.text_layout import (
 from aiayn_keras.data.token_pairs import processors_of
 from aiayn_keras.data.token_shards import INDEX, MAX_TOKENIZER_BYTES, TOKENIZER, Shard, facts_of
 from aiayn_keras.scale.job import Job, PartWork, Totals, finish_job, first_of, stem_of
-from aiayn_keras.scale.part_lines import is_parquet, read_lines, read_pairs
-from aiayn_keras.scale.parts import plan_parts
+from aiayn_keras.scale.parts import is_parquet, plan_parts, read_lines, read_pairs
 from aiayn_keras.scale.worker_pool import WorkerPool
 from aiayn_keras.training.recipe import RecipeError
 from aiayn_keras.training.training_data import (

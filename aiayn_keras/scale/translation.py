@@ -24,8 +24,7 @@ from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.documents.formats.document_files import Document, translate_opened
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.scale.job import Job, PartWork, Totals, finish_job, stem_of
-from aiayn_keras.scale.part_lines import read_lines
-from aiayn_keras.scale.parts import PART_BYTES, plan_parts
+from aiayn_keras.scale.parts import PART_BYTES, plan_parts, read_lines
 from aiayn_keras.scale.worker_pool import WorkerPool
 from aiayn_keras.training.resume import read_inputs
 from aiayn_keras.training.run_folder import RunFolder

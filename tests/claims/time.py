@@ -51,8 +51,7 @@ CHANGES = (_grow, _cut, _replace, _rewrite, _restore, os.remove)
 def read(rng, change, name):
     """Reads a file in parts, as a job does, and changes it before a random line."""
     from aiayn_keras.scale.job import Job
-    from aiayn_keras.scale.part_lines import read_lines
-    from aiayn_keras.scale.parts import plan_parts
+    from aiayn_keras.scale.parts import plan_parts, read_lines
 
     path, lines = Path(name), [f"{n} {rng.random()}" for n in range(rng.randint(1, 400))]
     content = "".join(f"{line}\n" for line in lines).encode()

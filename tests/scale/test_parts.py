@@ -16,8 +16,7 @@ from aiayn_keras.common.file_addresses import absolute
 from aiayn_keras.data import CorpusError
 from aiayn_keras.scale import parts
 from aiayn_keras.scale.job import Job
-from aiayn_keras.scale.part_lines import read_lines, read_pairs
-from aiayn_keras.scale.parts import plan_parts
+from aiayn_keras.scale.parts import plan_parts, read_lines, read_pairs
 from aiayn_keras_light.text_files import MAX_LINE_BYTES
 
 pyarrow = pytest.importorskip("pyarrow")
