@@ -5,9 +5,8 @@ from aiayn_keras.serving.model_server.configuration import (
     read_batching_config,
 )
 from aiayn_keras.serving.model_server.refusals import RefusedError
-from aiayn_keras.serving.model_server.rest_server import reserve_port
 from aiayn_keras.serving.model_server.served_kit import POLL_SECONDS, ServedKit, ServedVersion
-from aiayn_keras.serving.model_server.server import ModelServer
+from aiayn_keras.serving.model_server.server import ModelServer, reserve_port
 
 __all__ = [
     "POLL_SECONDS",

@@ -16,7 +16,7 @@ import urllib3
 
 from aiayn_keras.serving.model_server import BatchingParameters, reserve_port
 from aiayn_keras.serving.model_server.rest import answer_of, inputs_of
-from aiayn_keras.serving.model_server.rest_server import max_connections
+from aiayn_keras.serving.model_server.server import max_connections
 from tests.export.test_monitoring import METRICS
 from tests.serving.echo_version import EchoVersion
 from tests.serving.model_server.conftest import write_config
