@@ -12,6 +12,7 @@ from typing import Annotated
 import numpy as np
 import pydantic
 
+from aiayn_keras.models.transformer_tokenizer import MAX_VOCABULARY_BYTES
 from aiayn_keras_light.checks import parse
 from aiayn_keras_light.files import read_bytes
 
@@ -23,7 +24,6 @@ NUM_SPECIALS = 4
 NONE = -1
 """Stands for a row where there is none."""
 
-MAX_VOCABULARY_BYTES = 1 << 26
 MAX_TOKENS = 1 << 20
 _MAX_TOKEN_LENGTH = 1000
 """Maximum number of characters of a token."""

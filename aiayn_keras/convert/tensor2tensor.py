@@ -14,7 +14,6 @@ import numpy as np
 import pydantic
 
 from aiayn_keras.convert.joint_vocabulary import (
-    MAX_VOCABULARY_BYTES,
     Vocabulary,
     check_tokens,
     read_lines_of,
@@ -30,6 +29,7 @@ from aiayn_keras.convert.weights import (
     check_has_sinusoids,
     half_and_half_sinusoids,
 )
+from aiayn_keras.models.transformer_tokenizer import MAX_VOCABULARY_BYTES
 from aiayn_keras_light.checks import parse
 from aiayn_keras_light.files import read_bytes
 

@@ -384,7 +384,7 @@ def plan_parts(patterns, part_bytes=PART_BYTES, left_out=None):
     sides = [_found(pattern, left_out) for pattern in patterns]
     part_bytes = max(part_bytes, sum(file.bytes for file in sides[0]) // MAX_PARTS)
     if len(sides) == 2:
-        cuts = _aligned(patterns, sides, part_bytes)
+        cuts = _aligned_files(patterns, sides, part_bytes)
     else:
         cuts = [(piece,) for file in sides[0] for piece in _pieces(file, part_bytes)]
     parts = [Part(number, pieces) for number, pieces in enumerate(cuts)]
@@ -411,7 +411,7 @@ def _pieces(file, part_bytes):
     return [Piece(file, *each) for each in ranges]
 
 
-def _aligned(patterns, sides, part_bytes):
+def _aligned_files(patterns, sides, part_bytes):
     """Pairs of pieces that begin with the same line."""
     for source, target in _paired(patterns, sides):
         pairs = [((0, None), (0, None))]
