@@ -12,8 +12,13 @@ import numpy as np
 import pydantic
 
 from aiayn_keras.convert.ctranslate2_binary import read_model_bin
-from aiayn_keras.convert.joint_vocabulary import Vocabulary, read_token_file
-from aiayn_keras.convert.tokenizers import add_pieces, build_tokenizer, read_sentencepiece_models
+from aiayn_keras.convert.tokenizers import (
+    Vocabulary,
+    add_pieces,
+    build_tokenizer,
+    read_sentencepiece_models,
+    read_token_file,
+)
 from aiayn_keras.convert.weights import (
     DEFAULT_POSITIONS,
     SIDES,

@@ -12,13 +12,15 @@ from typing import Literal
 import numpy as np
 import pydantic
 
-from aiayn_keras.convert.joint_vocabulary import (
+from aiayn_keras.convert.tensor_files import read_fairseq_file
+from aiayn_keras.convert.tokenizers import (
     Vocabulary,
+    add_pieces,
+    build_tokenizer,
     check_tokens,
     read_lines_of,
+    read_sentencepiece_models,
 )
-from aiayn_keras.convert.tensor_files import read_fairseq_file
-from aiayn_keras.convert.tokenizers import add_pieces, build_tokenizer, read_sentencepiece_models
 from aiayn_keras.convert.weights import (
     SIDES,
     ForeignModel,

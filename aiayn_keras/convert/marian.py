@@ -11,9 +11,15 @@ import pydantic
 from pydantic import Field
 
 from aiayn_keras.convert.fairseq import layer_weights
-from aiayn_keras.convert.joint_vocabulary import NEVER
 from aiayn_keras.convert.tensor_files import SHARD_INDEX, read_tensors
-from aiayn_keras.convert.tokenizers import SPECIAL, pieces_of, read_model, reorder, unreachable
+from aiayn_keras.convert.tokenizers import (
+    NEVER,
+    SPECIAL,
+    pieces_of,
+    read_model,
+    reorder,
+    unreachable,
+)
 from aiayn_keras.convert.weights import SIDES, TrackedArrays, build_model, split_sinusoids
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.models.architecture import INTEGERS, check_positions

@@ -7,9 +7,14 @@ lead from the model to it, as `tf.train.Checkpoint(model=...)` does.
 
 from pathlib import Path
 
-from aiayn_keras.convert.joint_vocabulary import Vocabulary, read_token_file
 from aiayn_keras.convert.tensor_files import find_checkpoint, read_checkpoint
-from aiayn_keras.convert.tokenizers import add_pieces, build_tokenizer, read_sentencepiece_models
+from aiayn_keras.convert.tokenizers import (
+    Vocabulary,
+    add_pieces,
+    build_tokenizer,
+    read_sentencepiece_models,
+    read_token_file,
+)
 from aiayn_keras.convert.weights import (
     DEFAULT_POSITIONS,
     SIDES,

@@ -13,13 +13,13 @@ from typing import Literal
 import numpy as np
 import pydantic
 
-from aiayn_keras.convert.joint_vocabulary import (
+from aiayn_keras.convert.tensor_files import find_checkpoint, read_checkpoint
+from aiayn_keras.convert.tokenizers import (
     Vocabulary,
+    build_tokenizer,
     check_tokens,
     read_lines_of,
 )
-from aiayn_keras.convert.tensor_files import find_checkpoint, read_checkpoint
-from aiayn_keras.convert.tokenizers import build_tokenizer
 from aiayn_keras.convert.weights import (
     DEFAULT_POSITIONS,
     SIDES,

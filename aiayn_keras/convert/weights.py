@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aiayn_keras.convert.joint_vocabulary import JointVocabulary, join, joint_matrices, share
+from aiayn_keras.convert.tokenizers import JointVocabulary, join, joint_matrices, share
 from aiayn_keras.layers.positional_embedding import sinusoidal_encoding
 from aiayn_keras.models import (
     TransformerBackbone,

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aiayn_keras.convert.joint_vocabulary import NUM_SPECIALS
-from aiayn_keras.convert.tokenizers import build_word_model, reorder
+from aiayn_keras.convert.tokenizers import NUM_SPECIALS, build_word_model, reorder
 from aiayn_keras.export.hugging_face_files import write_tokenizer_json, write_tokenizers
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.models.transformer_tokenizer import SPECIAL_PIECES
