@@ -31,7 +31,16 @@ from aiayn_keras.training.checkpoints import (
     save_checkpoint,
     take_part_in_saving,
 )
-from aiayn_keras.training.progress import Progress, Speed, gradient_norm
+from aiayn_keras.training.fit_callbacks import (
+    LossSoFar,
+    Progress,
+    Speed,
+    discard_stopped,
+    gradient_norm,
+    read_loss,
+    save_stopped,
+    watch_signals,
+)
 from aiayn_keras.training.recipe import Recipe
 from aiayn_keras.training.resume import RunInputs
 from aiayn_keras.training.run_folder import (
@@ -42,13 +51,6 @@ from aiayn_keras.training.run_folder import (
     is_out_of_patience,
     read_history,
     write_history,
-)
-from aiayn_keras.training.stopping import (
-    LossSoFar,
-    discard_stopped,
-    read_loss,
-    save_stopped,
-    watch_signals,
 )
 from aiayn_keras.training.training_data import RecipeCorpus
 from aiayn_keras.training.validation import Validation

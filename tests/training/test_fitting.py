@@ -14,6 +14,13 @@ from aiayn_keras.training import (
     save_checkpoint,
     train,
 )
+from aiayn_keras.training.fit_callbacks import (
+    Progress,
+    gradient_norm,
+    loss_sums,
+    read_loss,
+    save_stopped,
+)
 from aiayn_keras.training.fitting import (
     Checkpoints,
     Position,
@@ -21,9 +28,7 @@ from aiayn_keras.training.fitting import (
     find_start,
     periods,
 )
-from aiayn_keras.training.progress import Progress, gradient_norm
 from aiayn_keras.training.run_folder import write_history
-from aiayn_keras.training.stopping import loss_sums, read_loss, save_stopped
 from tests.helpers import assert_close
 from tests.runs import small_recipe
 

@@ -7,8 +7,8 @@ import keras
 import numpy as np
 import pytest
 
+from aiayn_keras.training.fit_callbacks import watch_signals
 from aiayn_keras.training.fitting import Position
-from aiayn_keras.training.stopping import watch_signals
 
 EXCEPTIONS = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: SystemExit}
 
