@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from aiayn_keras.serving import GrpcClient, RestClient, ServingError
-from aiayn_keras_cli.serve_api import _interruption
+from aiayn_keras_cli.serve import _interruption
 from tests.cli.command import assert_one_clear_line, run, start
 
 pytest.importorskip("tensorflow_serving")
