@@ -14,8 +14,7 @@ from aiayn_keras_cli.compare import compare
 from aiayn_keras_cli.convert import convert
 from aiayn_keras_cli.evaluate import evaluate, score
 from aiayn_keras_cli.export import export
-from aiayn_keras_cli.info import info
-from aiayn_keras_cli.plot import plot
+from aiayn_keras_cli.info import info, plot
 from aiayn_keras_cli.recipe import recipe
 from aiayn_keras_cli.release import release
 from aiayn_keras_cli.request import request
