@@ -10,9 +10,8 @@ import sys
 import click
 
 from aiayn_keras_cli.check import check
-from aiayn_keras_cli.compare import compare
 from aiayn_keras_cli.convert import convert
-from aiayn_keras_cli.evaluate import evaluate, score
+from aiayn_keras_cli.evaluate import compare, evaluate, score
 from aiayn_keras_cli.export import export
 from aiayn_keras_cli.info import info, plot
 from aiayn_keras_cli.recipe import recipe
