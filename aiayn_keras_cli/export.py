@@ -4,7 +4,7 @@ import shlex
 
 import click
 
-from aiayn_keras_cli.license import license_or_warning
+from aiayn_keras_cli.convert import license_or_warning
 from aiayn_keras_cli.options import (
     MAX_TOKENS,
     MODEL_FOLDER,

@@ -1,6 +1,6 @@
 import pytest
 
-from aiayn_keras_cli.license import find_license, license_or_warning, read_license
+from aiayn_keras_cli.convert import find_license, license_or_warning, read_license
 from tests.cli.command import run
 
 CARD = "---\nlanguage:\n- en\nlicense: apache-2.0\ntags: [translation]\n---\n\n# A model\n"

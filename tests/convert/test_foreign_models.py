@@ -12,7 +12,7 @@ from aiayn_keras import TransformerSeq2SeqLM
 from aiayn_keras.convert import convert
 from aiayn_keras.convert.foreign_models import write_model_card
 from aiayn_keras_cli import main
-from aiayn_keras_cli.license import find_license
+from aiayn_keras_cli.convert import find_license
 from tests.number_words import number_words
 
 pytest.importorskip("torch")
