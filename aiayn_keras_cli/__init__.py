@@ -14,12 +14,11 @@ from aiayn_keras_cli.convert import convert
 from aiayn_keras_cli.evaluate import compare, evaluate, score
 from aiayn_keras_cli.export import export
 from aiayn_keras_cli.info import info, plot
-from aiayn_keras_cli.recipe import recipe
 from aiayn_keras_cli.release import release
 from aiayn_keras_cli.request import request
 from aiayn_keras_cli.running import CommandGroup
 from aiayn_keras_cli.serve import serve
-from aiayn_keras_cli.train import average, prepare, train
+from aiayn_keras_cli.train import average, prepare, recipe, train
 from aiayn_keras_cli.translate import translate
 
 __all__ = ["main"]
