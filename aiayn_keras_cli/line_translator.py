@@ -81,15 +81,14 @@ def _engine_without_keras(model_folder, options):
 
 
 def _cache_key(model_folder):
-    from aiayn_keras_light.model_cache import cache_key
+    from aiayn_keras_light.converted_model import cache_key
 
     return cache_key(model_folder)
 
 
 def _open_converted(key, engine, load):
     """Opens the model with a key in the cache; None if it is not there, or the key is None."""
-    from aiayn_keras_light.converted_model import ConvertedModel
-    from aiayn_keras_light.model_cache import find_entry
+    from aiayn_keras_light.converted_model import ConvertedModel, find_entry
 
     folder = None if key is None else find_entry(key)
     try:
@@ -116,6 +115,6 @@ def _loading_later(load, model_folder, key):
 
 def _store_converted(key, model):
     from aiayn_keras.export.ctranslate2 import write_converted_model
-    from aiayn_keras_light.model_cache import store_entry
+    from aiayn_keras_light.converted_model import store_entry
 
     store_entry(key, functools.partial(write_converted_model, model))

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.models import TransformerSeq2SeqLM
-from aiayn_keras_light.converted_model import ConvertedModel
-from aiayn_keras_light.model_cache import cache_folder, cache_key, find_entry
+from aiayn_keras_light.converted_model import ConvertedModel, cache_folder, cache_key, find_entry
 from tests.cli.command import (
     assert_one_clear_line,
     fresh_environment,

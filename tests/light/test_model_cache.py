@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from aiayn_keras_light import model_cache
+from aiayn_keras_light.converted_model import cache_folder, cache_key, find_entry, store_entry
 from aiayn_keras_light.files import write_checksums
-from aiayn_keras_light.model_cache import cache_folder, cache_key, find_entry, store_entry
 
 NUM_PROCESSES = 4
 NUM_ROUNDS = 20
