@@ -1,4 +1,7 @@
-"""`aiayn-keras convert`: models of other toolkits."""
+"""`aiayn-keras convert`: models of other toolkits, and the license that they come with.
+
+The license is read from the YAML at the top of a model's README (Hugging Face's format).
+"""
 
 import re
 from pathlib import Path

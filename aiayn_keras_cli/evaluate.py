@@ -1,4 +1,4 @@
-"""`aiayn-keras evaluate` and `score`: a model compared with given translations."""
+"""`aiayn-keras evaluate`, `score` and `compare`: translations by models or files."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""`aiayn-keras info`: sizes of presets and model folders, and the state of trainings."""
+"""`aiayn-keras info`: sizes of models and the state of trainings; `plot`: trainings compared."""
 
 import datetime
 import math

@@ -1,4 +1,4 @@
-"""`aiayn-keras prepare`, `train` and `average`: from a recipe to a model folder."""
+"""`aiayn-keras recipe`, `prepare`, `train` and `average`: from parallel text to a model."""
 
 import hashlib
 import math

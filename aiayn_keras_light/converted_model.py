@@ -1,4 +1,10 @@
-"""A model that was converted for CTranslate2: texts to translations without Keras."""
+"""Models that were converted for CTranslate2: texts to translations without Keras, and a cache.
+
+The cache is in the user's cache folder. An entry has a key that says what it was made from and
+where: the files of the model folder, the packages installed, Keras' backend, and what decides which
+devices there are. Entries appear complete or not at all. A damaged entry, or one with a different
+key, counts as missing.
+"""
 
 import contextlib
 import dataclasses

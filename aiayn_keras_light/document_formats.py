@@ -1,4 +1,8 @@
-"""The formats of documents, by name and by the endings of files."""
+"""The formats of documents, by name and by the endings of files, and the columns of tables.
+
+Columns of .csv and .tsv are named by the first row, or have numbers. They are read here, without
+Keras, so that a command can refuse a wrong name at once.
+"""
 
 import csv
 import io

@@ -1,6 +1,7 @@
 """Text to wordpieces and back, by SentencePiece alone.
 
-`aiayn_keras.models.TransformerTokenizer` is a layer of Keras with the same wordpieces.
+`aiayn_keras.models.TransformerTokenizer` is a layer of Keras with the same wordpieces. This file
+imports SentencePiece at once, so its users import it only when they need it.
 """
 
 import sentencepiece
@@ -52,8 +53,6 @@ class PieceTokenizer:
     """
 
     def __init__(self, proto, target_proto=None, source_end=True, copy_without_letters=False):
-        from aiayn_keras_light.piece_tokenizer import PieceProcessor
-
         self._pieces = PieceProcessor(model_proto=proto)
         self.source_end, self.copy_without_letters = source_end, copy_without_letters
         ids = [self._pieces.piece_to_id(piece) for piece in SPECIAL_PIECES.values()]

@@ -1,4 +1,8 @@
-"""The numbers that control a search: beams, penalties and limits of length."""
+"""The numbers that control a search: beams, penalties and limits of length.
+
+Two programs outside Python repeat the formula of the length penalty: `search.js` of the page to
+type into, and `decoding_steps.js` of the recorded search.
+"""
 
 import dataclasses
 import json

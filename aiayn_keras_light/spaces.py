@@ -1,4 +1,8 @@
-"""Scripts without spaces between words, whose texts need to be treated differently."""
+"""Spaces between words: the scripts that have none, and spaces that a text lacks.
+
+Spaces are put after marks, and between a number and its unit: models have read texts with these
+spaces, and write other words without them.
+"""
 
 import itertools
 import re

@@ -1,4 +1,13 @@
-"""Parts of a text that are translated alone, and joined again with what was between them."""
+"""Parts of a text that are translated alone, and joined again with what was between them.
+
+**Words in round brackets** within a sentence are translated as texts of their own: small models
+write other words in brackets, such as the sounds of subtitles. A sign stands for the brackets while
+the sentence is translated; it is treated as an emoji is, see `inner_emoji`.
+
+**Ellipses** stay. Models that have read few of them write a full stop for an ellipsis, or lose
+words behind it. So the parts of `Well... I think so.` are translated as sentences, and the ellipses
+put back.
+"""
 
 import dataclasses
 import re

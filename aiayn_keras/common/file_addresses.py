@@ -1,6 +1,7 @@
-"""Files at addresses: local paths, or URLs such as `s3://` and `gs://` that fsspec supports.
+"""Files at addresses: local paths, URLs that fsspec supports, and the Hugging Face Hub.
 
-An address without `scheme://` is a path, whatever characters it has; only a URL is parsed.
+An address without `scheme://` is a path, whatever characters it has; only a URL is parsed. Single
+model files are downloaded from the Hub through its own client and cache.
 """
 
 import contextlib

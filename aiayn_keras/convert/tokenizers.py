@@ -1,6 +1,9 @@
 """Tokenizers of converted models: of words, or of the SentencePiece models that came with them.
 
-A SentencePiece model is put into another order: texts are split as before, and tokens have our
+A joint vocabulary is made of the two of a foreign model. It begins with `<pad>`, `<unk>`, `<s>` and
+`</s>`; then come the source's other tokens, and then the target's, each with a row of its own in
+the matrices. A token that no translation can hold has the bias `NEVER`, which makes its probability
+0. A SentencePiece model is put into this order: texts are split as before, and tokens have our
 numbers.
 """
 

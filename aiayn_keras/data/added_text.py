@@ -1,4 +1,8 @@
-"""Random text that a translation repeats as it is: emoji, signs, addresses, and foreign words."""
+"""Pairs that `augmentation` adds: text that is copied, and short phrases of the text itself.
+
+Copied text is random, and its translation repeats it as it is: emoji, signs, addresses and foreign
+words. Words and short phrases with their translations are found by word alignment.
+"""
 
 import collections
 import functools

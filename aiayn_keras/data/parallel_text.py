@@ -1,4 +1,7 @@
-"""Parallel text: aligned sentences, read from one or two files and divided into splits."""
+"""Parallel text: aligned sentences, read from files, divided into splits, and mixed.
+
+A mixture has given shares of two texts, so that a model fine-tuned on a new one remembers the old.
+"""
 
 import dataclasses
 import hashlib

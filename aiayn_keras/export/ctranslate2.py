@@ -1,4 +1,8 @@
-"""A folder for CTranslate2, a C++ engine for CPUs and GPUs (https://opennmt.net/CTranslate2)."""
+"""CTranslate2, a C++ engine for CPUs and GPUs (https://opennmt.net/CTranslate2).
+
+A folder for it, and the engine of `translate` that uses one: the fastest way through single
+sentences on CPUs.
+"""
 
 import tempfile
 import threading

@@ -1,6 +1,7 @@
 """A folder for ONNX Runtime: encoder and cached decoder step as two graphs.
 
-The operators do the arithmetic of `aiayn_keras.layers`.
+The operators do the arithmetic of `aiayn_keras.layers`. A folder for OpenVINO, an engine by Intel
+for CPUs, GPUs and NPUs, holds the same graphs, converted.
 """
 
 import math

@@ -1,4 +1,9 @@
-"""`models.config` of a kit: its labels, the versions that the server loads, and the way back."""
+"""The files of a kit by which TensorFlow Serving runs it.
+
+`models.config` has the labels and the versions that the server loads; warm-up requests are run when
+it loads a version. The versions of TensorFlow Serving that a kit names are here, with the ops of
+each.
+"""
 
 import itertools
 import os

@@ -1,6 +1,6 @@
-"""One layer of the encoder (paper 3.1, the left half of Figure 1).
+"""One layer of the encoder, and one of the decoder (paper 3.1, the two halves of Figure 1).
 
-`TransformerBlock` holds the parts that it shares with the decoder's layer.
+`TransformerBlock` holds the parts that both have.
 """
 
 import keras

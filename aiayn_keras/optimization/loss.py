@@ -1,4 +1,4 @@
-"""The training loss (paper 5.4)."""
+"""The training loss (paper 5.4), and the metrics: means over real tokens."""
 
 from typing import Any, NamedTuple
 

@@ -8,6 +8,8 @@ Pairs of source and target files meet by their names. What the wildcards of the 
 must be the same in both names of a pair (`part-*.en` and `part-*.de`); or else the words and
 numbers in which the files of one side differ (`en/*` and `de/*` with `en/news-1.en` and
 `de/news-1.de`).
+
+Lines and pairs that cannot be used are reported, and do not end the job.
 """
 
 import contextlib

@@ -1,4 +1,7 @@
-"""Text files of any size, translated part by part."""
+"""Text files of any size, translated part by part, and folders of documents.
+
+Documents are translated file by file into a folder that keeps their tree of folders.
+"""
 
 import dataclasses
 import hashlib

@@ -1,4 +1,12 @@
-"""The progress of a training: a bar, a line of figures for each checkpoint, speed and gradients."""
+"""The progress of a training, and the way in which it is stopped.
+
+Progress is a bar, and for each checkpoint a line of figures: loss, speed and gradients.
+
+Ctrl-C or SIGTERM stops a training at the end of an update, with a checkpoint of it. That
+checkpoint, in the folder `stopped` of the training, is only there to go on from: it is never
+averaged, compared or delivered by the training, so a training that was stopped ends as if it had
+not been.
+"""
 
 import contextlib
 import json

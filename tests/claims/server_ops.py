@@ -18,10 +18,10 @@ from pathlib import Path
 
 import click
 
-from aiayn_keras.export import server_versions
+from aiayn_keras.export import server_files
 from aiayn_keras.export.server_files import OPS_FILE, SERVERS
 
-FILE = Path(server_versions.__file__).with_name(OPS_FILE)
+FILE = Path(server_files.__file__).with_name(OPS_FILE)
 HEADER = "# Written by tests/claims/server_ops.py: oldest server, op, attributes.\n"
 READER = Path(__file__).with_name("registered_ops.py")
 CORE_OF_TEXT = {"2.12.1": "2.12.0"}

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from aiayn_keras.data import phrase_pairs
+from aiayn_keras.data import added_text
 from aiayn_keras.data.added_text import extract_phrases
 
 TEXT = [
@@ -45,8 +45,8 @@ def test_words_are_aligned_as_by_model_1():
         + ["filler"] * draw.randint(0, 1)
         for source in sources
     ]
-    table = slow_model_1(sources, targets, phrase_pairs._ITERATIONS)
-    aligned = phrase_pairs._aligned(sources, targets)
+    table = slow_model_1(sources, targets, added_text._ITERATIONS)
+    aligned = added_text._aligned(sources, targets)
     for source, target, places in zip(sources, targets, aligned, strict=True):
         for word, place in zip(target, places, strict=True):
             best = max(table[word, other] for other in [*source, None])
@@ -71,7 +71,7 @@ def test_no_phrase_holds_punctuation_or_a_rare_guess():
 
 def test_no_link_leaves_a_phrase():
     crossed = {(0, 0), (1, 2), (2, 1)}
-    spans = dict(phrase_pairs._consistent(crossed, 3))
+    spans = dict(added_text._consistent(crossed, 3))
     assert spans == {(0, 0): (0, 0), (1, 1): (2, 2), (2, 2): (1, 1), (1, 2): (1, 2), (0, 2): (0, 2)}
 
 
@@ -124,6 +124,6 @@ def test_a_sentence_without_spaces_is_not_one_word():
 
 
 def test_a_large_corpus_is_sampled_evenly(monkeypatch):
-    monkeypatch.setattr(phrase_pairs, "MAX_ALIGNED_PAIRS", 4)
+    monkeypatch.setattr(added_text, "MAX_ALIGNED_PAIRS", 4)
     pairs = [("cat", "chat"), ("never", "jamais")] * 4
     assert extract_phrases(pairs) == {1: [("cat", "chat")]}

@@ -96,7 +96,7 @@ def test_the_ops_of_servers_are_known():
 def test_what_the_oldest_server_lacks_is_refused_with_its_remedy(write_saved_model, change, parts):
     with pytest.raises(UnsupportedGraphError) as raised:
         check_graph(write_saved_model(change))
-    for part in [OLDEST.image, "TensorFlow 2.99.0", "server_versions.py", *parts]:
+    for part in [OLDEST.image, "TensorFlow 2.99.0", "server_files.py", *parts]:
         assert part in str(raised.value)
 
 

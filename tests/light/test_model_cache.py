@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from aiayn_keras_light import model_cache
+from aiayn_keras_light import converted_model
 from aiayn_keras_light.converted_model import cache_folder, cache_key, find_entry, store_entry
 from aiayn_keras_light.files import write_checksums
 
@@ -142,7 +142,7 @@ def test_nothing_is_stored_where_there_can_be_no_folder(tmp_path, monkeypatch):
 
 
 def test_entries_used_least_recently_make_room(cache, monkeypatch):
-    monkeypatch.setattr(model_cache, "_MAX_CACHE_BYTES", int(2.5 * len(CONTENT)))
+    monkeypatch.setattr(converted_model, "_MAX_CACHE_BYTES", int(2.5 * len(CONTENT)))
     for age, key in ((300, "old"), (200, "older in use")):
         store_entry(key, write)
         os.utime(cache / key, (0, os.stat(cache / key).st_mtime - age))
@@ -153,7 +153,7 @@ def test_entries_used_least_recently_make_room(cache, monkeypatch):
 
 
 def test_the_newest_entry_stays_however_large_it_is(cache, monkeypatch):
-    monkeypatch.setattr(model_cache, "_MAX_CACHE_BYTES", 10)
+    monkeypatch.setattr(converted_model, "_MAX_CACHE_BYTES", 10)
     store_entry("first", write)
     assert find_entry("first") is not None
     store_entry("second", write)

@@ -19,7 +19,6 @@ CORE = (
     "training/averaging.py",
     "data/pair_batches.py",
     "data/token_batches.py",
-    f"{LIGHT}/length_penalty.py",
     f"{LIGHT}/search_numbers.py",
     f"{LIGHT}/text_batches.py",
     f"{LIGHT}/translating.py",

@@ -1,7 +1,12 @@
-"""Accelerators of menus and buttons, such as `&Open`, `E&xit`, `_Save` and `~Help`.
+"""Texts of user interfaces: accelerators, and values that are for machines.
 
-The marker is taken out before a text is translated, since a model would write a word in two pieces,
-and put before a letter of the translation. `Tom & Mary`, `R&D` and `user_name` have none.
+Accelerators of menus and buttons are `&Open`, `E&xit`, `_Save` and `~Help`. The marker is taken out
+before a text is translated, since a model would write a word in two pieces, and put before a letter
+of the translation. `Tom & Mary`, `R&D` and `user_name` have none.
+
+Values for machines, such as `user_name`, `en-US` and `12px`, stay as they are. They are single
+words. Ordinary words, also with a hyphen or in capitals (`Save`, `check-in`, `OK`, `FAQ`),
+are not among them. Tables, JSON and catalogues share this one pattern.
 """
 
 import re

@@ -1,4 +1,7 @@
-"""A server of a kit that answers as TensorFlow Serving does, for trying and for small loads."""
+"""A server of a kit that answers as TensorFlow Serving does, for trying and for small loads.
+
+REST is served by Waitress in a thread of its own, gRPC by grpcio's threads.
+"""
 
 import concurrent.futures
 import contextlib
