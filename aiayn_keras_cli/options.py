@@ -113,14 +113,14 @@ def report_engine(model, ensemble, engine, **options):
     Args:
         model: A `TransformerSeq2SeqLM`.
         ensemble: List of further models.
-        engine: What was asked for, see `aiayn_keras.decoding.engines.choose_engine`.
+        engine: What was asked for, see `aiayn_keras.decoding.translation_search.choose_engine`.
         **options: Options of `translate`, those of the search among them.
 
     Returns:
         The engine's name.
     """
-    from aiayn_keras.decoding.engines import KERAS, choose_engine
     from aiayn_keras.decoding.search_options import SearchOptions
+    from aiayn_keras.decoding.translation_search import KERAS, choose_engine
 
     fields = {name: options[name] for name in (*SEARCH_OPTIONS, "constraint") if name in options}
     name = choose_engine(engine, (model, *ensemble), SearchOptions(**fields))

@@ -1,6 +1,6 @@
 """Exports: the model as files for use without this package, one file per format."""
 
-from aiayn_keras.decoding.engines import ENGINES
+from aiayn_keras.decoding.translation_search import ENGINES
 from aiayn_keras.export.ctranslate2 import (
     CTranslate2Engine,
     CTranslate2Int8Engine,

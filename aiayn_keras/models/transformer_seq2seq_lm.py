@@ -16,7 +16,6 @@ from aiayn_keras.backend import (
     register_parameters,
 )
 from aiayn_keras.decoding.beam_sampler import BeamSampler, generate_tokens, until_end
-from aiayn_keras.decoding.engines import AUTO, ModelEngines
 from aiayn_keras.decoding.recording import options_to_record, record_search
 from aiayn_keras.decoding.scoring import (
     alignments,
@@ -25,7 +24,7 @@ from aiayn_keras.decoding.scoring import (
     token_log_probs,
 )
 from aiayn_keras.decoding.search_options import with_defaults
-from aiayn_keras.decoding.translation_search import TranslationSearch
+from aiayn_keras.decoding.translation_search import AUTO, ModelEngines, TranslationSearch
 from aiayn_keras.documents.long_texts import translate_any_length, translate_by_sentence
 from aiayn_keras.models.architecture import check_model_arguments
 from aiayn_keras.models.model_folder import (

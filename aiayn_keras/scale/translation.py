@@ -22,8 +22,8 @@ from aiayn_keras.common.file_addresses import (
 )
 from aiayn_keras.common.found_files import find_files, fixed_folder
 from aiayn_keras.data.token_shards import facts_of
-from aiayn_keras.decoding.engines import AUTO
 from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.decoding.translation_search import AUTO
 from aiayn_keras.documents.formats.document_files import Document, translate_opened
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.scale.job import Job, PartWork, Totals, finish_job, stem_of

@@ -6,8 +6,8 @@ from typing import Annotated, Any, ClassVar
 import pydantic
 from pydantic import Field
 
-from aiayn_keras.decoding.engines import AUTO, ENGINES, KERAS
 from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.decoding.translation_search import AUTO, ENGINES, KERAS
 from aiayn_keras.training.recipe_sections import Section, number_within
 from aiayn_keras.training.translation_scores import check_bleu_tokenizer
 

@@ -7,7 +7,7 @@ from urllib.error import URLError
 
 import sacrebleu
 
-from aiayn_keras.decoding.engines import EngineError, choose_engine
+from aiayn_keras.decoding.translation_search import EngineError, choose_engine
 from aiayn_keras_light.checks import check_sides
 from aiayn_keras_light.spaces import UNSPACED_LETTER
 from aiayn_keras_light.translating import NoTranslationError

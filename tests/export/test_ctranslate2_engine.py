@@ -8,8 +8,8 @@ import keras
 import numpy as np
 import pytest
 
-from aiayn_keras.decoding.engines import EngineError, choose_engine
 from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.decoding.translation_search import EngineError, choose_engine
 from aiayn_keras.export.ctranslate2 import CTranslate2Engine
 from aiayn_keras.layers import AddNorm
 from aiayn_keras.models import TransformerSeq2SeqLM

@@ -8,7 +8,7 @@ import keras_hub
 import numpy as np
 import pytest
 
-from aiayn_keras.decoding.engines import EngineError, choose_engine
+from aiayn_keras.decoding.translation_search import EngineError, choose_engine
 from aiayn_keras.models import TransformerTokenizer
 from aiayn_keras.training import list_checkpoints, read_evaluation, train
 from aiayn_keras.training.fitting import Checkpoints

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.data import ParallelText
-from aiayn_keras.decoding.engines import ENGINES, Engine
+from aiayn_keras.decoding.translation_search import ENGINES, Engine
 from aiayn_keras.training.evaluation_section import EvaluationSection
 from aiayn_keras.training.fitting import Checkpoints, _in_float32
 from aiayn_keras.training.translation_scores import engine_of_recipe, translate_as_recipe

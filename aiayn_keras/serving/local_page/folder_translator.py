@@ -6,9 +6,9 @@ import dataclasses
 
 import numpy as np
 
-from aiayn_keras.decoding.engines import AUTO
 from aiayn_keras.decoding.scoring import attention_maps_of_ids, next_log_probs
 from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.decoding.translation_search import AUTO
 from aiayn_keras.plotting.figures import visible
 from aiayn_keras.serving.local_page.requests import (
     MAX_HYPOTHESES,
