@@ -21,6 +21,7 @@ from aiayn_keras.training.building import (
     read_initial,
     save_trained,
 )
+from aiayn_keras.training.changes import read_changes, value_at
 from aiayn_keras.training.checkpoints import (
     DamagedCheckpointError,
     list_checkpoints,
@@ -28,14 +29,7 @@ from aiayn_keras.training.checkpoints import (
 )
 from aiayn_keras.training.recipe import load_recipe
 from aiayn_keras.training.recipe_sections import MAX_CHECKPOINTS
-from aiayn_keras.training.resume import (
-    check_initial,
-    read_changes,
-    read_inputs,
-    read_recipe_text,
-    read_tokenizer,
-    value_at,
-)
+from aiayn_keras.training.resume import check_initial, read_inputs, read_recipe_text, read_tokenizer
 from aiayn_keras.training.run_folder import RunFolder, read_history, write_history
 from aiayn_keras_light.checks import check_integer
 from aiayn_keras_light.files import check_is_new, new_folder, write_text

@@ -18,9 +18,9 @@ from aiayn_keras.training.averaging import (
     checkpoints_in_a_row,
     expected_updates,
 )
+from aiayn_keras.training.changes import comparable, value_at
 from aiayn_keras.training.checkpoints import list_checkpoints
 from aiayn_keras.training.recipe_sections import MONITORS
-from aiayn_keras.training.resume import comparable, value_at
 from aiayn_keras.training.run_folder import best_update, read_history
 from aiayn_keras.training.validation import Validation
 from aiayn_keras_light.checks import parse

@@ -23,6 +23,14 @@ from aiayn_keras.training.building import (
     read_sizes,
     save_trained,
 )
+from aiayn_keras.training.changes import (
+    next_batch,
+    next_changes,
+    read_changes,
+    same_place,
+    without_unused,
+    write_changes,
+)
 from aiayn_keras.training.checkpoints import newest_update, set_aside_damaged_checkpoints
 from aiayn_keras.training.delivery import Delivery, deliver
 from aiayn_keras.training.fitting import TrainingRun, fit
@@ -32,14 +40,8 @@ from aiayn_keras.training.resume import (
     check_inputs,
     check_recipe,
     digest_inputs,
-    next_batch,
-    next_changes,
-    read_changes,
     read_tokenizer,
-    same_place,
     with_begun_normalization,
-    without_unused,
-    write_changes,
 )
 from aiayn_keras.training.run_folder import (
     DomainFigures,
