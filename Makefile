@@ -40,7 +40,7 @@ CONVERTERS := $(addprefix tests/convert/test_,$(addsuffix .py,marian ctranslate2
 ENGINES := $(addprefix tests/export/test_,$(addsuffix .py,ctranslate2 hf_marian litert onnx openvino tokenizer_json))
 # It speaks S3's protocol on loopback, for tests/scale.
 S3_SERVER := moto flask flask-cors
-ON_RAY_AND_S3 := $(addprefix tests/scale/test_,engines.py object_store.py parts.py)
+ON_RAY_AND_S3 := $(addprefix tests/scale/test_,worker_pool.py object_store.py parts.py)
 # What a backend computes: layers, losses, the search's steps, accumulation, and all against each other.
 NUMERICAL_CORE := tests/fidelity tests/layers tests/optimization tests/backend tests/training/test_accumulation.py \
 	$(addprefix tests/decoding/test_,$(addsuffix .py,beam_sampler beam_search candidates cached_decoding many_devices search_options))

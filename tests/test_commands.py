@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import click
@@ -68,3 +69,13 @@ def test_the_release_check_runs_the_claims():
     (loop,) = re.findall(r"^CLAIMS := (.*)$", makefile, re.MULTILINE)
     run = {*loop.split(), *re.findall(r"-m tests\.claims\.(\w+)", makefile)}
     assert set(listed) - run == {"book", "play_page"}
+
+
+@pytest.mark.parametrize("target", ["test", "test-backends", "test-all"])
+def test_the_tests_that_the_makefile_names_exist(target):
+    command = ["make", "--dry-run", "--always-make", target]
+    printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    named = {word.partition("=")[2] or word for word in printed.split() if "tests/" in word}
+    named = {word for word in named if word.startswith("tests/")}
+    assert named
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []

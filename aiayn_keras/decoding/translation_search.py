@@ -1,6 +1,7 @@
-"""The search for the translations of a batch of token ids.
+"""The search for the translations of a batch of token ids, by us or by another engine.
 
-`TranslationSearch.find` is a pure function of tensors, to be compiled or exported.
+`TranslationSearch.find` is a pure function of tensors, to be compiled or exported. Engines are
+other programs that search, where they find what our search finds.
 """
 
 import abc
