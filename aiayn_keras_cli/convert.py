@@ -17,6 +17,7 @@ _MAX_NAME_LENGTH = 200
 _MAX_NAMES = 20
 _FENCE = "---"
 _FIELD = re.compile(r"""["']?license["']?\s*:""")
+_FILES = LocalPath(exists=True, dir_okay=False)
 
 
 def license_or_warning(source):
@@ -97,9 +98,6 @@ def _lines_of_field(lines):
 
 def _is_name(name):
     return isinstance(name, str) and name.isprintable() and 1 <= len(name) <= _MAX_NAME_LENGTH
-
-
-_FILES = LocalPath(exists=True, dir_okay=False)
 
 
 @click.command(cls=KerasCommand)

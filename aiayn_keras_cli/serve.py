@@ -28,9 +28,11 @@ from aiayn_keras_cli.running import quiet_start
 REST_PORT, GRPC_PORT = 8501, 8500
 """Those of TensorFlow Serving's image."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_PAGE_PORT = 8000
+_API_OPTIONS = {"host": "--host", "grpc_port": "--grpc-port", "poll": "--poll"}
 
 
-def serve_api(folder, host, port, grpc_port, poll, trust):
+def _serve_api(folder, host, port, grpc_port, poll, trust):
     """Serves a kit until the process is interrupted or terminated.
 
     Args:
@@ -174,10 +176,6 @@ def _end_at_once():
     os._exit(0)
 
 
-_PAGE_PORT = 8000
-_API_OPTIONS = {"host": "--host", "grpc_port": "--grpc-port", "poll": "--poll"}
-
-
 @click.command()
 @click.argument("folder", metavar="DIR", type=LocalPath())
 @click.option(
@@ -244,7 +242,7 @@ def serve(folder, api, port, grpc_port, host, poll, open_browser, trust, **optio
         if open_browser:
             raise click.UsageError("--open is for the page, and --api has none.")
         _refuse_model_options(options)
-        serve_api(folder, host, REST_PORT if port is None else port, grpc_port, poll, trust)
+        _serve_api(folder, host, REST_PORT if port is None else port, grpc_port, poll, trust)
         return
     for name, option in _API_OPTIONS.items():
         if is_given(name):

@@ -22,6 +22,13 @@ from aiayn_keras_cli.running import KerasCommand
 _HELD_OUT_PAIRS = 1_000
 _MAX_HELD_OUT = 0.1
 """Number of pairs for validation, and as many for test, and the maximum share of all pairs."""
+_SETTINGS = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="SECTION.FIELD=VALUE",
+    help="Replace a value of the recipe. May be repeated.",
+)
 
 
 @click.command(cls=KerasCommand)
@@ -159,15 +166,6 @@ def _comments(recipe, facts, hours):
         "training.checkpoint_every": "updates; each with a validation loss",
         "evaluation.bleu_tokenizer": "for a language without spaces",
     }
-
-
-_SETTINGS = click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="SECTION.FIELD=VALUE",
-    help="Replace a value of the recipe. May be repeated.",
-)
 
 
 @click.command(cls=KerasCommand)

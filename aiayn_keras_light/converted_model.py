@@ -40,6 +40,22 @@ from aiayn_keras_light.translating import TextSearch, map_in_threads, translate_
 MODEL = "model"
 """Folder of the files that CTranslate2 and SentencePiece read, as `export_ctranslate2` makes it."""
 _SETTINGS = "settings.json"
+_LAYOUT = 2
+"""Version of the entries: increase it if their files, or the conversion of a model, change."""
+_MAX_CACHE_BYTES = 2 << 30
+"""Maximum size of the cache; beyond it, the least recently used entries are deleted."""
+_MAX_MODEL_BYTES = 4 << 30
+"""Maximum size of a model folder whose files are read for a key."""
+_ASSETS = "assets"
+"""The folder in a model folder that holds files of the model."""
+_DEVICE_VARIABLES = (
+    *("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
+    *("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "KERAS_TORCH_DEVICE", "TPU_VISIBLE_CHIPS"),
+)
+_DEVICE_FILES = "nvidia*", "dxg", "kfd", "dri/render*", "accel*", "vfio/*"
+"""Patterns of GPUs and TPUs in `/dev`."""
+_SECONDS_OF_A_WRITER = 86_400
+"""Age of a temporary folder whose process must have been killed."""
 
 
 @dataclass(frozen=True)
@@ -170,24 +186,6 @@ class ConvertedModel:
             return open_translator(self._folder, COMPUTE_TYPES[self._engine], *cores)
         except RuntimeError as error:
             raise _DeletedError(self._folder) from error
-
-
-_LAYOUT = 2
-"""Version of the entries: increase it if their files, or the conversion of a model, change."""
-_MAX_CACHE_BYTES = 2 << 30
-"""Maximum size of the cache; beyond it, the least recently used entries are deleted."""
-_MAX_MODEL_BYTES = 4 << 30
-"""Maximum size of a model folder whose files are read for a key."""
-_ASSETS = "assets"
-"""The folder in a model folder that holds files of the model."""
-_DEVICE_VARIABLES = (
-    *("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
-    *("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "KERAS_TORCH_DEVICE", "TPU_VISIBLE_CHIPS"),
-)
-_DEVICE_FILES = "nvidia*", "dxg", "kfd", "dri/render*", "accel*", "vfio/*"
-"""Patterns of GPUs and TPUs in `/dev`."""
-_SECONDS_OF_A_WRITER = 86_400
-"""Age of a temporary folder whose process must have been killed."""
 
 
 def cache_folder():

@@ -10,6 +10,27 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+TABLES = frozenset({"csv", "tsv"})
+MAX_BYTES = 1 << 26
+"""Maximum size of a document."""
+_UNSUPPORTED = frozenset(
+    (
+        *(".pdf", ".doc", ".docm", ".dot", ".dotx", ".dotm", ".odt", ".ott", ".rtf", ".pages"),
+        *(".xls", ".xlsx", ".xlsm", ".ods", ".ppt", ".pptx", ".pptm", ".odp", ".epub", ".mobi"),
+        *(".xml", ".xliff", ".xlf", ".tmx", ".sdlxliff", ".ts", ".resx", ".svg", ".rst", ".tex"),
+        *(".yaml", ".yml", ".toml", ".ini", ".properties", ".strings", ".jsonl", ".ipynb", ".mo"),
+        *(".ass", ".ssa", ".sub", ".sbv", ".ttml", ".adoc", ".org", ".textile", ".mdx", ".eml"),
+        *(".arb", ".ftl", ".json5", ".plist", ".stringsdict", ".xcstrings", ".php", ".js", ".vue"),
+        *(".mqxliff", ".mxliff", ".txlf", ".ttx", ".tbx", ".idml", ".dita", ".fodt"),
+        *(".msg", ".mbox", ".zip", ".tar", ".7z", ".rar", ".png", ".jpg", ".jpeg", ".gif"),
+    )
+)
+"""Endings of files that are not plain text, or have marks of their own that would be translated."""
+MAX_HEADER_BYTES = 1 << 20
+"""Length of the beginning of a table in which its first row is looked for."""
+_SEPARATOR = re.compile(r"(?i)sep=(.)[ \t]*(?:\r\n|\r|\n|\Z)")
+"""The first line that Excel reads and writes."""
+
 
 @dataclass(frozen=True)
 class Format:
@@ -44,23 +65,6 @@ FORMATS = {
         Format("json", (".json",), "json_values:find_units"),
     )
 }
-TABLES = frozenset({"csv", "tsv"})
-MAX_BYTES = 1 << 26
-"""Maximum size of a document."""
-
-_UNSUPPORTED = frozenset(
-    (
-        *(".pdf", ".doc", ".docm", ".dot", ".dotx", ".dotm", ".odt", ".ott", ".rtf", ".pages"),
-        *(".xls", ".xlsx", ".xlsm", ".ods", ".ppt", ".pptx", ".pptm", ".odp", ".epub", ".mobi"),
-        *(".xml", ".xliff", ".xlf", ".tmx", ".sdlxliff", ".ts", ".resx", ".svg", ".rst", ".tex"),
-        *(".yaml", ".yml", ".toml", ".ini", ".properties", ".strings", ".jsonl", ".ipynb", ".mo"),
-        *(".ass", ".ssa", ".sub", ".sbv", ".ttml", ".adoc", ".org", ".textile", ".mdx", ".eml"),
-        *(".arb", ".ftl", ".json5", ".plist", ".stringsdict", ".xcstrings", ".php", ".js", ".vue"),
-        *(".mqxliff", ".mxliff", ".txlf", ".ttx", ".tbx", ".idml", ".dita", ".fodt"),
-        *(".msg", ".mbox", ".zip", ".tar", ".7z", ".rar", ".png", ".jpg", ".jpeg", ".gif"),
-    )
-)
-"""Endings of files that are not plain text, or have marks of their own that would be translated."""
 
 
 def format_of(name):
@@ -91,12 +95,6 @@ def format_of(name):
             "convert the file, or give --format text if it is plain text."
         )
     return next((each.name for each in FORMATS.values() if ending in each.endings), None)
-
-
-MAX_HEADER_BYTES = 1 << 20
-"""Length of the beginning of a table in which its first row is looked for."""
-_SEPARATOR = re.compile(r"(?i)sep=(.)[ \t]*(?:\r\n|\r|\n|\Z)")
-"""The first line that Excel reads and writes."""
 
 
 def layout_of(document, format):

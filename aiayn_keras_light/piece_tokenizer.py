@@ -6,6 +6,10 @@ imports SentencePiece at once, so its users import it only when they need it.
 
 import sentencepiece
 
+_MIN_BATCH = 16
+"""Number of texts from which it pays that SentencePiece starts threads for a list."""
+SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
+
 
 class PieceProcessor(sentencepiece.SentencePieceProcessor):
     """A `SentencePieceProcessor` that leaves out U+0000, as rules leave out other controls.
@@ -25,12 +29,6 @@ def without_zeros(texts):
     if isinstance(texts, list | tuple):
         return list(map(without_zeros, texts))
     return texts.replace(b"\0", b"") if isinstance(texts, bytes) else texts.replace("\0", "")
-
-
-_MIN_BATCH = 16
-"""Number of texts from which it pays that SentencePiece starts threads for a list."""
-
-SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
 
 
 class PieceTokenizer:

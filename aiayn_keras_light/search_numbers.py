@@ -13,6 +13,14 @@ from typing import ClassVar
 from aiayn_keras_light.checks import check_integer, check_number
 from aiayn_keras_light.files import read_bytes, write_text
 
+EXTRA_LENGTH = 50
+"""Paper 6.1: "the maximum output length during inference to input length + 50"."""
+SEARCH_FILE = "search.json"
+"""File of a model folder with the search numbers that are its defaults."""
+_MAX_FILE_BYTES = 1 << 12
+MAX_TOKENS = 1 << 20
+"""Bound on lengths in tokens; a model's positions are usually far fewer."""
+
 
 def length_penalty(length, options):
     """The divisor of a log-probability, `((k + |y|) / (k + 1))^α`.
@@ -31,18 +39,6 @@ def length_penalty(length, options):
     """
     offset = options.length_penalty_offset
     return ((offset + length) / (offset + 1.0)) ** options.length_penalty
-
-
-EXTRA_LENGTH = 50
-"""Paper 6.1: "the maximum output length during inference to input length + 50"."""
-
-
-SEARCH_FILE = "search.json"
-"""File of a model folder with the search numbers that are its defaults."""
-_MAX_FILE_BYTES = 1 << 12
-
-MAX_TOKENS = 1 << 20
-"""Bound on lengths in tokens; a model's positions are usually far fewer."""
 
 
 def number_option(default, minimum, maximum):

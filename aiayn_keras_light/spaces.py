@@ -21,6 +21,29 @@ _APART = re.compile(
 )
 _APART_AS = "\x1f"
 """A space to regular expressions, and in no pattern of a number or a name."""
+_SMALL, _CAPITAL = "a-zß-öø-ÿа-яё", "A-ZÀ-ÖØ-ÞА-ЯЁ"
+_MARK = re.compile(
+    rf"""(?x)
+        (?<=[^\W\d_]{{2}})(?<![{UNSPACED_LETTERS}])                       # at least two letters
+        (?:,(?=[^\W\d_]) | [!?]++(?=[^\W\d_a-z]) | (?:\.{{3}}|…)(?=[^\W\d_]{{2}}))
+        (?![{UNSPACED_LETTERS}])
+      | (?<=[^\W\d_]{{3}})(?=\([^\W\d_]+[ ][^()=,;\n]*\))                # left(she was tired)
+      | (?<=[^\W\d_]{{3}})[!?]++(?=[a-z]{{2}})(?!\w+=)                  # not sh!t, page?id=3
+      | (?<![\w.@/-])[{_SMALL}]{{2,}}\.                               # it.He, not System.Out, is.A(
+        (?=(?:I|[{_CAPITAL}][{_SMALL}]+)(?![\w./@(\[-]|[ ]?=))
+    """
+)
+_NUMBER_BEFORE_UNIT = re.compile(r"\d(?=[ckmh€£¥₽₹₺₩₪])")
+_COMMA = re.compile(r"[\w.!?],[^\W_]")
+_SENTENCE = re.compile(
+    r"""(?x)(?!.*(?:",|,"))(?:
+        .*,[ ]
+      | (?!.*(?<!\d),[$€£]?[\d.]++(?:,|\Z)) (?=(?>[^,]*?[^,\s]\s)[^,]*+,)
+        .*[.!?…]["'”’)]*\s*\Z
+    )"""
+)
+"""Not a row of a table: a space is after a comma, or the line ends like a sentence, its first cell
+has several words, and no cell is a number."""
 
 
 def is_spaced_letter(character):
@@ -54,31 +77,6 @@ def space_of_break(left, right):
     """
     sides = left[-1:], right[:1]
     return "" if all(map(_UNSPACED.match, sides)) else " "
-
-
-_SMALL, _CAPITAL = "a-zß-öø-ÿа-яё", "A-ZÀ-ÖØ-ÞА-ЯЁ"
-_MARK = re.compile(
-    rf"""(?x)
-        (?<=[^\W\d_]{{2}})(?<![{UNSPACED_LETTERS}])                       # at least two letters
-        (?:,(?=[^\W\d_]) | [!?]++(?=[^\W\d_a-z]) | (?:\.{{3}}|…)(?=[^\W\d_]{{2}}))
-        (?![{UNSPACED_LETTERS}])
-      | (?<=[^\W\d_]{{3}})(?=\([^\W\d_]+[ ][^()=,;\n]*\))                # left(she was tired)
-      | (?<=[^\W\d_]{{3}})[!?]++(?=[a-z]{{2}})(?!\w+=)                  # not sh!t, page?id=3
-      | (?<![\w.@/-])[{_SMALL}]{{2,}}\.                               # it.He, not System.Out, is.A(
-        (?=(?:I|[{_CAPITAL}][{_SMALL}]+)(?![\w./@(\[-]|[ ]?=))
-    """
-)
-_NUMBER_BEFORE_UNIT = re.compile(r"\d(?=[ckmh€£¥₽₹₺₩₪])")
-_COMMA = re.compile(r"[\w.!?],[^\W_]")
-_SENTENCE = re.compile(
-    r"""(?x)(?!.*(?:",|,"))(?:
-        .*,[ ]
-      | (?!.*(?<!\d),[$€£]?[\d.]++(?:,|\Z)) (?=(?>[^,]*?[^,\s]\s)[^,]*+,)
-        .*[.!?…]["'”’)]*\s*\Z
-    )"""
-)
-"""Not a row of a table: a space is after a comma, or the line ends like a sentence, its first cell
-has several words, and no cell is a number."""
 
 
 def with_spaces(text, pattern):

@@ -18,6 +18,21 @@ from aiayn_keras_light.spaces import UNSPACED_LETTER
 from aiayn_keras_light.text_batches import naming_rows
 from aiayn_keras_light.translating import Hypothesis, as_translation
 
+_ASIDE = re.compile(r"(?<!\S)\((?=[^()\n]{0,300}[^\W\d_]{2})([^()\n]{2,300})\)(?![\w(])")
+_FIRST_SIGN = 0xF0000
+"""Signs are characters for private use, which `emoji` takes for pictures."""
+_MAX_ASIDES = 100
+_ELLIPSIS = r"(?:\.{3,}+|…+)"
+_CLOSING = "\"'’”»)]"
+_CLOSERS = f"[{re.escape(_CLOSING)}]*+"
+_FIRST = re.compile(rf"\s*{_ELLIPSIS}\s*(?=\w)")
+_INNER = re.compile(
+    rf"(?<=\w)(?P<mark>{_ELLIPSIS})(?P<closers>{_CLOSERS})\s+(?=\S)|(?<!\s)\s++{_ELLIPSIS}(?:\s+|\Z)"
+)
+_LAST = re.compile(rf"(?<=\w)(?P<mark>{_ELLIPSIS})(?P<closers>{_CLOSERS})(?=\s*\Z)")
+_MAX_MARKS = 200
+_PAIRS = ("()", "[]", "{}", "“”", "«»")
+
 
 def begin_alike(source, text):
     """Gives a translated part of a sentence a small first letter if the source has one."""
@@ -64,12 +79,6 @@ def _need_space(left, right):
     return all(each.isalnum() and not UNSPACED_LETTER.match(each) for each in sides)
 
 
-_ASIDE = re.compile(r"(?<!\S)\((?=[^()\n]{0,300}[^\W\d_]{2})([^()\n]{2,300})\)(?![\w(])")
-_FIRST_SIGN = 0xF0000
-"""Signs are characters for private use, which `emoji` takes for pictures."""
-_MAX_ASIDES = 100
-
-
 def without_asides(text, pattern):
     """Takes words in brackets out of a text.
 
@@ -107,18 +116,6 @@ def with_asides(text, asides):
         sign = chr(_FIRST_SIGN + number)
         text = (text if sign in text else f"{text} {sign}").replace(sign, f"({aside})")
     return text
-
-
-_ELLIPSIS = r"(?:\.{3,}+|…+)"
-_CLOSING = "\"'’”»)]"
-_CLOSERS = f"[{re.escape(_CLOSING)}]*+"
-_FIRST = re.compile(rf"\s*{_ELLIPSIS}\s*(?=\w)")
-_INNER = re.compile(
-    rf"(?<=\w)(?P<mark>{_ELLIPSIS})(?P<closers>{_CLOSERS})\s+(?=\S)|(?<!\s)\s++{_ELLIPSIS}(?:\s+|\Z)"
-)
-_LAST = re.compile(rf"(?<=\w)(?P<mark>{_ELLIPSIS})(?P<closers>{_CLOSERS})(?=\s*\Z)")
-_MAX_MARKS = 200
-_PAIRS = ("()", "[]", "{}", "“”", "«»")
 
 
 def translate_ellipses(texts, translate, progress=None):

@@ -17,6 +17,8 @@ PROTOCOLS = frozenset({"file", "http", "https", "s3", "gs", "abfs", "hf"})
 """Kinds of URLs. Others that fsspec knows run programs of the address, such as `reference://`."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.:-]*)://", re.ASCII)
+_HUGGING_FACE = "hf://"
+_UNSUPPORTED = {"kaggle://": "kagglehub.model_download", "modelscope://": "ModelScope's client"}
 
 
 def file_system(address):
@@ -194,10 +196,6 @@ def is_local(system):
 def address_in(system, path):
     """Returns the address of a path in a file system returned by `file_system`."""
     return path if is_local(system) else system.unstrip_protocol(path)
-
-
-_HUGGING_FACE = "hf://"
-_UNSUPPORTED = {"kaggle://": "kagglehub.model_download", "modelscope://": "ModelScope's client"}
 
 
 def is_hub_address(preset):

@@ -35,6 +35,15 @@ NONE = -1
 MAX_TOKENS = 1 << 20
 _MAX_TOKEN_LENGTH = 1000
 """Maximum number of characters of a token."""
+SPACE = "▁"
+"""SentencePiece's sign for a space."""
+_SOURCE_FILES = ("sentencepiece.model", "source.spm")
+_TARGET_FILES = ("target_sentencepiece.model", "target.spm")
+"""Names of SentencePiece models in a folder: those of our exports, and those of OPUS-MT."""
+SPECIAL = tuple(SPECIAL_PIECES.values())
+Piece = sentencepiece_model_pb2.ModelProto.SentencePiece
+_MIN_SCORE = -1e9
+"""Score of pieces into which no text is split."""
 
 
 @dataclass(frozen=True)
@@ -226,19 +235,6 @@ def check_tokens(tokens, path, unit):
             raise ValueError(
                 f"{path}, {unit} {place}: {token!r:.60} is already {unit} {places[token]}."
             )
-
-
-SPACE = "▁"
-"""SentencePiece's sign for a space."""
-
-_SOURCE_FILES = ("sentencepiece.model", "source.spm")
-_TARGET_FILES = ("target_sentencepiece.model", "target.spm")
-"""Names of SentencePiece models in a folder: those of our exports, and those of OPUS-MT."""
-
-SPECIAL = tuple(SPECIAL_PIECES.values())
-Piece = sentencepiece_model_pb2.ModelProto.SentencePiece
-_MIN_SCORE = -1e9
-"""Score of pieces into which no text is split."""
 
 
 # === Tokenizers ===

@@ -54,6 +54,16 @@ _EMOJI = (
     *(range(0x1F300, 0x1F3FB), range(0x1F400, 0x1F650), range(0x1F680, 0x1F700)),
     *(range(0x1F900, 0x1FA00), range(0x1FA70, 0x1FB00), range(0x2600, 0x27C0)),
 )
+_ITERATIONS = 5
+_MAX_SOURCE_WORDS = 4
+_MAX_TARGET_WORDS = 5
+_MIN_COUNT = 2
+_MIN_SHARE = 0.3
+"""Minimum share of a phrase's occurrences that have its most frequent translation."""
+MAX_ALIGNED_PAIRS = 200_000
+"""Maximum number of pairs that are aligned; evenly spaced in a larger corpus."""
+_MAX_SENTENCE_WORDS = 40
+"""Longer sentences are left out, since tables grow with the product of the lengths."""
 
 
 def draw_name(random):
@@ -185,18 +195,6 @@ def _unchanged(codes, categories):
         if unicodedata.category(character) in categories
         and unicodedata.normalize("NFKC", character) == character
     ]
-
-
-_ITERATIONS = 5
-_MAX_SOURCE_WORDS = 4
-_MAX_TARGET_WORDS = 5
-_MIN_COUNT = 2
-_MIN_SHARE = 0.3
-"""Minimum share of a phrase's occurrences that have its most frequent translation."""
-MAX_ALIGNED_PAIRS = 200_000
-"""Maximum number of pairs that are aligned; evenly spaced in a larger corpus."""
-_MAX_SENTENCE_WORDS = 40
-"""Longer sentences are left out, since tables grow with the product of the lengths."""
 
 
 def extract_phrases(pairs):

@@ -38,6 +38,20 @@ from aiayn_keras_light.text_files import (
 )
 
 _NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD")
+_REMEDIES = {
+    "UTF-8": "Convert the file to UTF-8.",
+    "bytes": "Write one sentence per line, or split the text.",
+    "no tab": "For two separate files, give `target_path` too.",
+}
+"""Remedies of bad lines, by a word of their kinds."""
+SPLITS = ("train", "validation", "test")
+logger = logging.getLogger(__name__)
+_MAX_REPEATS = 20
+"""Maximum number of times that a short text is repeated beside a longer one."""
+_MAX_SHARE = 0.999
+_MAX_ROUNDS, _MAX_DRAWN = 1_000, 100_000_000
+"""Maximum number of times that the text mixed in is repeated, and of pairs drawn from it."""
+_MAX_SEED = 2**32 - 1
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -153,14 +167,6 @@ def read_parallel(
     ]
     read.refuse_bad_lines(" ".join(remedies))
     return read.text
-
-
-_REMEDIES = {
-    "UTF-8": "Convert the file to UTF-8.",
-    "bytes": "Write one sentence per line, or split the text.",
-    "no tab": "For two separate files, give `target_path` too.",
-}
-"""Remedies of bad lines, by a word of their kinds."""
 
 
 def read_pairs_and_bad_lines(
@@ -324,9 +330,6 @@ def _aligned(paths, files):
         yield pair
 
 
-SPLITS = ("train", "validation", "test")
-
-
 def split_of(sentence: str, held_out: float, salt: bytes = b"") -> str:
     """Assigns a sentence to a split by the BLAKE2b hash of its letters and digits.
 
@@ -386,16 +389,6 @@ def splits_by_component(pairs, held_out: float, salt: bytes = b"") -> list[str]:
 def letters_of(sentence: str) -> str:
     """Returns the letters and digits of a sentence, in lower case."""
     return "".join(filter(str.isalnum, sentence.casefold()))
-
-
-logger = logging.getLogger(__name__)
-
-_MAX_REPEATS = 20
-"""Maximum number of times that a short text is repeated beside a longer one."""
-_MAX_SHARE = 0.999
-_MAX_ROUNDS, _MAX_DRAWN = 1_000, 100_000_000
-"""Maximum number of times that the text mixed in is repeated, and of pairs drawn from it."""
-_MAX_SEED = 2**32 - 1
 
 
 def mix_texts(

@@ -35,6 +35,9 @@ from aiayn_keras_light.files import check_is_new, check_is_utf8, check_room, new
 
 SUFFIXES = {"float32": "", "int8": "_quantized", "int8-weights": "_quantized"}
 """Ends of the files' names by the number format of matrices, as transformers.js has them."""
+BATCH, SOURCE, TARGET = "batch_size", "encoder_sequence_length", "decoder_sequence_length"
+_PAST, _PRESENT = "past_decoder_sequence_length", "present_decoder_sequence_length"
+NAMES = {"encoder": "encoder_model", "decoder": "decoder_model"}
 
 
 def _gelu(author, x):
@@ -177,10 +180,6 @@ class _OnnxBlock:
         y = sublayer(normalize(author, x, norm) if layer.normalize_first else x)
         x = author.op("Add", x, y)
         return x if layer.normalize_first else normalize(author, x, norm)
-
-
-BATCH, SOURCE, TARGET = "batch_size", "encoder_sequence_length", "decoder_sequence_length"
-_PAST, _PRESENT = "past_decoder_sequence_length", "present_decoder_sequence_length"
 
 
 def _write_encoder(backbone, path, number_format, observes, can_switch):
@@ -440,9 +439,6 @@ def facts(model):
         "target_tokenizer": "target_tokenizer.json" if separate else "tokenizer.json",
         "separate": f"\n{render('separate_tokens.md').rstrip()}" if separate else "",
     }
-
-
-NAMES = {"encoder": "encoder_model", "decoder": "decoder_model"}
 
 
 def export_openvino(model, filepath, weights="float32"):

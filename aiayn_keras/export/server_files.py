@@ -21,6 +21,13 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 _BEFORE = re.compile(rf"^# before: ({'|'.join(LABELS)}) ([1-9]\d{{0,18}})$", re.MULTILINE)
 """A comment, which the server skips: a label and the version that had it."""
+OPS_FILE = "server_ops.txt"
+BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
+"""Sizes to which TensorFlow Serving pads its batches; `batching.config` has them too."""
+_FEW_BATCH_SIZES = (1, 8)
+"""Sizes of the warm-up batches of the signatures that are rarely used."""
+_WORDS_OF_TEXTS = (2, 4, 8, 16)
+"""Lengths, in words, of the texts that are made from the vocabulary."""
 
 
 @dataclass(frozen=True)
@@ -108,9 +115,6 @@ def kit_name(folder):
             f'`base_path: "/models/{names[0]}"`.'
         )
     return served
-
-
-OPS_FILE = "server_ops.txt"
 
 
 @dataclass(frozen=True)
@@ -214,16 +218,6 @@ def read_ops(server):
             if versions.index(since) <= versions.index(server.version):
                 known.setdefault(op, set()).update(attributes)
     return known
-
-
-BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
-"""Sizes to which TensorFlow Serving pads its batches; `batching.config` has them too."""
-
-_FEW_BATCH_SIZES = (1, 8)
-"""Sizes of the warm-up batches of the signatures that are rarely used."""
-
-_WORDS_OF_TEXTS = (2, 4, 8, 16)
-"""Lengths, in words, of the texts that are made from the vocabulary."""
 
 
 def write_warmup(folder, model_name, tokenizer, texts, options):

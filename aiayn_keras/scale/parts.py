@@ -36,6 +36,17 @@ from aiayn_keras_light.text_files import CorpusError, Unpacked
 
 _ROWS_PER_BATCH = 256
 """Rows of Parquet in memory at a time: a few bytes in a file may stand for many long ones."""
+_SIDES = ("source", "target")
+"""Columns of a Parquet file of pairs."""
+_WILDCARD = re.compile(r"(\*\*/|\*+|\?|\[.[^/\]]*\])")
+_MAX_NAMED = 4
+"""Maximum number of names in an error."""
+PART_BYTES = 1_000_000
+"""Size of a part of plain text: some 10,000 sentences."""
+MAX_PARTS = 100_000
+"""Parts are made larger rather than more numerous: the files of each have to be listed."""
+_BLOCK = 1 << 23
+"""Number of bytes searched for line ends at a time."""
 
 
 def is_parquet(address):
@@ -43,7 +54,7 @@ def is_parquet(address):
     return address.endswith(".parquet")
 
 
-def row_groups(address, part_bytes):
+def _row_groups(address, part_bytes):
     """Ranges of row groups that each have at least `part_bytes`, except the last one.
 
     Raises:
@@ -128,10 +139,6 @@ def _opened(address):
             raise  # from the file system; errors about damage have no number
         reason = " ".join(str(error).split())[:200]
         raise CorpusError(f"{address} is not a whole Parquet file: {reason}") from error
-
-
-_SIDES = ("source", "target")
-"""Columns of a Parquet file of pairs."""
 
 
 def read_lines(part, column="text"):
@@ -225,17 +232,6 @@ def _lines(file, piece):
         file.seek(position - 1)
         position += skip_line(file, stop) - 1
     return decoded_lines(file, piece.address, position, stop)
-
-
-_WILDCARD = re.compile(r"(\*\*/|\*+|\?|\[.[^/\]]*\])")
-_MAX_NAMED = 4
-"""Maximum number of names in an error."""
-PART_BYTES = 1_000_000
-"""Size of a part of plain text: some 10,000 sentences."""
-MAX_PARTS = 100_000
-"""Parts are made larger rather than more numerous: the files of each have to be listed."""
-_BLOCK = 1 << 23
-"""Number of bytes searched for line ends at a time."""
 
 
 def pair_files(patterns, sides):
@@ -406,7 +402,7 @@ def _pieces(file, part_bytes):
     if file.address.endswith(".gz"):
         ranges = [(0, None)]
     elif is_parquet(file.address):
-        ranges = row_groups(file.address, part_bytes)
+        ranges = _row_groups(file.address, part_bytes)
     else:
         starts = range(0, max(file.bytes, 1), part_bytes)
         ranges = [(start, min(start + part_bytes, file.bytes)) for start in starts]

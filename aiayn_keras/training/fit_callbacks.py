@@ -28,6 +28,11 @@ from aiayn_keras.training.checkpoints import save_checkpoint
 from aiayn_keras_light.files import read_bytes, write_text
 from aiayn_keras_light.progress import open_progress
 
+logger = logging.getLogger(__name__)
+_LOSS = "loss.json"
+_MAX_LOSS_BYTES = 1_000
+_Float = Annotated[float, Field(allow_inf_nan=False)]
+
 
 class Progress(keras.callbacks.Callback):
     """Shows the loss, target tokens per second and the time left for all updates.
@@ -147,13 +152,6 @@ def gradient_norm(optimizer):
         if variable.path.endswith("_velocity")
     )
     return math.sqrt(sum(map(float, sums)) / (1.0 - adam.beta_2**updates))
-
-
-logger = logging.getLogger(__name__)
-
-_LOSS = "loss.json"
-_MAX_LOSS_BYTES = 1_000
-_Float = Annotated[float, Field(allow_inf_nan=False)]
 
 
 # === The checkpoint ===

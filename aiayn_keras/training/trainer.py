@@ -101,7 +101,7 @@ class Scores(NamedTuple):
     engine: str
 
 
-def score_translations(model, pairs, evaluation):
+def _score_translations(model, pairs, evaluation):
     """Translates a `ParallelText` as an `EvaluationSection` says; returns its `Scores`."""
     translations = translate_as_recipe(model, pairs.sources, evaluation)
     references = list(pairs.targets)
@@ -130,10 +130,10 @@ def _compare_with_initial(run, scores):
     evaluation, old = run.recipe.evaluation, run.corpus.mix_test
     texts = [(run.corpus.test, scores)]
     if old is not None:
-        texts.append((old, score_translations(run.translator, old, evaluation)))
+        texts.append((old, _score_translations(run.translator, old, evaluation)))
     figures = []
     for text, after in texts:
-        before = score_translations(run.initial.model, text, evaluation)
+        before = _score_translations(run.initial.model, text, evaluation)
         figures.append(
             DomainFigures(
                 text=text.name,
@@ -220,7 +220,7 @@ def _train(recipe, folder, devices):
         delivery = deliver(run)
     copy_weights(run.model, run.translator)
     test = run.corpus.test
-    scores = score_translations(run.translator, test, recipe.evaluation)
+    scores = _score_translations(run.translator, test, recipe.evaluation)
     samples = zip(test.sources[:_NUM_SAMPLES], scores.translations, test.targets, strict=False)
     result = TrainingResult(
         run.translator,

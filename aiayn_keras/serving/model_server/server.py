@@ -26,6 +26,11 @@ from aiayn_keras.serving.model_server.rest import MAX_BODY_BYTES, RestApplicatio
 MAX_CONNECTIONS = 900
 _OTHER_FILES = 124
 """Open files that are not connections to REST, among them those to gRPC."""
+LOG = logging.getLogger(__name__)
+NUM_THREADS = 64
+REQUEST_SECONDS = 60.0
+"""Requests answered at a time, and the time for one: those of a kit's flags."""
+_THREAD_POOL = "batch_threads"
 
 
 def max_connections():
@@ -171,14 +176,6 @@ class RestServer:
     def _is_busy(self):
         channels = list(self._server.active_channels.values())
         return any(channel.requests or channel.total_outbufs_len for channel in channels)
-
-
-LOG = logging.getLogger(__name__)
-
-NUM_THREADS = 64
-REQUEST_SECONDS = 60.0
-"""Requests answered at a time, and the time for one: those of a kit's flags."""
-_THREAD_POOL = "batch_threads"
 
 
 class ModelServer:
