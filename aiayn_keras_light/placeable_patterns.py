@@ -49,15 +49,16 @@ PATTERN = (
       | (?<!\w)(?:tel|sms|data|urn|magnet|javascript):(?=[^\s:])ADDRESS
       | (?<![\w.+%-])[\w.+%-]{1,64}@[\w-]+(?:\.[\w-]+)+:[\w.~-]+/ADDRESS  # git@x.org:a/b
       | (?<![\w.+%-])(?:[\w.+%-]|(?<=\w)['’](?=\w)){1,64}@(?:[\w-]+(?:\.[\w-]+)+|localhost\b)
-      | (?<![\w@.-])(?:[A-Za-z0-9-]+\.)+(?:DOMAINS)\b(?:/ADDRESS)?
+      | (?<![\w@.-])(?:[A-Za-z0-9-]+\.)+(?:DOMAINS)\b(?!\.[A-Z])(?:/ADDRESS)?
       | (?<![\w@.-])(?:(?=[\d-]*[a-z])[a-z0-9-]++\.)+(?:OTHERS)\b(?!\.\w|\()(?:/ADDRESS)?
       | (?<![\w@.-])[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}/(?=\w)ADDRESS   # bit.ly/abc
       | (?<![\w@.-])localhost(?::\d+)?(?:/ADDRESS)?(?!\w)
       | (?<![\w&\#])\#[A-Z]+(?:-[A-Z\d]+)+                          # #INV-2024-001
-      | (?<![\w@&\#])(?:@[A-Za-z_]\w*(?:[.-]\w+)*|\#\d*[^\W\d]\w*)       # @name #topic
+      | (?<![\w@&\#])(?:(?:(?<!\S)\.)?@[A-Za-z_]\w*(?:[.-]\w+)*|\#\d*[^\W\d]\w*)  # @name #topic
       | <[@\#:&][^<>\s]{1,60}>                                       # <@U123> <:smile:12>
       | (?<=")[A-Za-z]:\\[^"\n<>|]+(?=")                             # "C:\a folder\file"
-      | (?<![\w\\])(?:[A-Za-z]:|\\\\[\w.-]+)\\ADDRESS                # C:\folder\file
+      | (?<![\w\\])(?:[A-Za-z]:|\\\\[\w.-]+)\\
+        (?:[^\\/:*?"<>|\n]{0,79}[^\\/:*?"<>|\s]\\)*ADDRESS              # C:\a folder\file
       | (?<!\w)[A-Za-z]:/(?=[\w.])ADDRESS                            # C:/folder/file
       | (?<![^\s"'`(\[{=:,;«“‘])(?:~|\.{1,2})?(?:/[\w.+~*-]*[\w~*-]){2,}/?  # /folder/file
       | (?<![^\s"'`(\[{=:,;«“‘])/[\w.+-]+/(?!\w)                    # /folder/
@@ -66,6 +67,9 @@ PATTERN = (
       | (?<![^\s"'`(\[{=:,;«“‘])(?:~|\.{1,2})/(?:[\w.+~-]*[\w~-])?   # ~/file
       | (?<![\w.@/\\-])(?:[\w-]+/)+[\w-]+(?:\.[\w-]+)*\.(?i:FILE_ENDINGS|[ch]|cc|go|kt|lua|pl|rb)\b
       | (?<![\w.@/\\-])[\w-]+(?:\.[\w-]+)*\.(?i:FILE_ENDINGS)\b(?!\.\w)  # file.txt
+      | (?<![\w.@/\\-])[\w-]+\.(?:FILE_ENDINGS|[ch]|cc|go|kt|lua|pl|rb):\d+(?::\d+)?(?!\w)  # a.c:1
+      | (?:(?<![\w"])"[^"<>\n]{1,60}"|(?<![\w.'’-])WORD(?:[ ]WORD){1,3})
+        [ ]<[\w.+%-]{1,64}@[\w.-]{1,90}>                              # Anna Smith <anna@x.org>
       | (?<!\S)(?:[:;=]['’]?-?[)(\]\[DPpOo/\\|*]+|<3|\^_?\^|[xX]D)(?=[\s.,!?]|$)  # :-) <3
       | \{\{[^{}]*\}\} | [$%\#]?\{[^{}\s]*\}                         # {{name}} {name} %{name}
       | \{%[^{}]*%\} | \{\#[^{}]*\#\}                                # {% if a %} {# note #}
@@ -82,6 +86,7 @@ PATTERN = (
       | &(?:[A-Za-z][A-Za-z0-9]*|\#\d+|\#x[0-9A-Fa-f]+);
       | NUMBERS
     )""".replace("NUMBERS", _NUMBERS)
+    .replace("WORD", r"[A-Z][\w.'’-]{0,30}")
     .replace("ADDRESS", _ADDRESS)
     .replace("FILE_ENDINGS", _FILE_ENDINGS)
     .replace("DOMAINS", _DOMAINS)
@@ -119,29 +124,49 @@ _INDEX = "²³¹⁰ⁱ⁴-₎ₐ-ₜ¼-¾⅐-⅞↉"
 _CURRENCIES = "AUD|BRL|CAD|CHF|CNY|DKK|EUR|GBP|INR|JPY|MXN|NOK|PLN|SEK|USD"
 _UNITS = (
     "[µμ]g|mcg|mg|g|[cdm]?[lL]|[µμ]m|mm|m/s|km/h|kph|[kM]?W|kWh|m?V|mAh?|[kMG]?Hz|"
-    "[kKMGT]i?B|[kMG]bps|[kMG]b/s|dB|px|dpi|rpm|[°º]F|mmHg|[hk]?Pa|psi|kcal|kJ|ms"
+    "[kKMGT]i?B|[kMG]bps|[kMG]b/s|dB|px|dpi|rpm|[°º]F|mmHg|[hk]?Pa|psi|kcal|kJ|ms|"
+    "[kKMGT]i?B/s|[kMG]bit/s|pp[mb]|fps|bpm|[kM]?[ΩΩ]|kN|Nm|lm|mol|mbar|gsm|k?VA|Wh|K"
 )
 """Symbols of units, without those of everyday sentences: kg, m, cm, km, min and °C; and without
 those that other languages write as words: ft, lb, oz, mph, tsp and tbsp."""
 _TERM = r"(?:[A-Za-z]|[$€£¥]?\d+(?:[.,]\d+)*)"
 _KAOMOJI_SIGNS = "°□■◕‿◡⊙◉◔ಠಥ益￣╥﹏⌐ᴥ╹▽∀≧≦•ツ^"
+_LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|SEVERE|FATAL|CRITICAL"
 STAMP = (
-    r"(?:(?:\[(?:DATE,?[ T])?TIME\]|DATE,?[ T]TIME(?:[ ]-(?=[ ]))?)(?:[ ]<[\w.|-]+>)?"
-    r"|[A-Z][a-z]{2}[ ]{1,2}\d{1,2}[ ](?:\d\d:){2}\d\d"
-    r"(?:[ ][\w.-]+[ ][\w./-]+(?:\[\d+\])?:)?)(?!\S)".replace(
+    r"(?:(?:\[(?:DATE,?[ T])?TIME\]|DATE,?[ T]TIME(?:[ ]-(?=[ ]))?|(?:\d\d:){2}\d\d[.,]\d{3})"
+    r"(?:[ ]<[\w.|-]+>)?"
+    r"|(?:<\d{1,3}>)?[A-Z][a-z]{2}[ ]{1,2}\d{1,2}[ ](?:\d\d:){2}\d\d"
+    r"(?:[ ][\w.-]+[ ][\w./-]+(?:\[\d+\])?:)?)(?:[ ]+(?:LEVELS):?)?(?!\S)".replace(
         "DATE", r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"
-    ).replace(
+    )
+    .replace(
         "TIME",
         r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?Z?"
         r"(?:[ \u202f][AaPp]\.?[Mm]\.?|(?![ \u202f][AaPp]\.?[Mm]))",
     )
+    .replace("LEVELS", _LEVELS)
 )
-"""Time at the beginning of a line of a chat or log, with who speaks, or the program of a log."""
+"""Time at the beginning of a line of a chat or log, with who speaks, or the program and level of a
+log."""
 _NUMBER = r"\d+(?:[.,]\d+)*"
 _LENGTH = r"[ ]?(?:[cmk]?m|ft|px)"
 _HOUR = r"\d{1,2}(?:[:.]\d\d)?"
 _BEHIND_AM = r"(?:to|until|and|or|on|every|sharp|today|tomorrow)\b"
 """Words after `9 am` that show that its `am` is not the German word."""
+_SCORE = r"\d{1,3}[:–-]\d{1,2}(?:[ ]?\(\d+\))?"
+_DATE_PART = r"(?<![A-Za-z])(?:DD?|MM|YYYY|YY|dd?|mm|yyyy|yy|HH|hh|ss)(?![A-Za-z])"
+_MIME_TYPE = (
+    r"(?:text/(?:html|plain|css|csv|xml|javascript|markdown|calendar|event-stream)"
+    r"|image/(?:png|jpe?g|gif|svg\+xml|webp|avif|bmp|tiff)|audio/(?:mpeg|ogg|wav|mp4|aac|flac|webm)"
+    r"|video/(?:mp4|mpeg|ogg|webm|quicktime)|font/(?:woff2?|ttf|otf)"
+    r"|application/(?:json|xml|pdf|zip|gzip|javascript|octet-stream|[a-z]+(?:[.+-][a-z\d]+)+)"
+    r"|multipart/(?:form-data|mixed|alternative|related))"
+)
+_STREET = (
+    r"(?:(?:Street|Avenue|Road|Lane|Boulevard|Terrace|Parkway|Way|Square"
+    r"|(?<!Hard[ ])(?<!Flash[ ])(?<!USB[ ])(?<!Disk[ ])Drive)"
+    r"|(?:St|Ave|Rd|Ln|Blvd|Pkwy|Sq)\.?)(?![\w'’])"
+)
 _ROMAN = r"(?:X{0,3}(?:IX|IV|V?I{0,3})|M{1,3}(?:CM|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3}))"
 _AMOUNTS = rf"""
         (?<![\w.,:/$€£–—-])(?P<clock>                                    # 5pm 9:30-11 AM
@@ -149,7 +174,7 @@ _AMOUNTS = rf"""
           (?:[AaPp][Mm]|[ \xa0\u202f](?:[AP]M|pm|am(?=\s*(?:[^\s\w]|\Z|{_BEHIND_AM}))))(?!\w))
       | (?<![\w.,:/$€£–—-])(?:\d+[ ]?[dh][ ]?\d+(?:[ ]?(?:min|[hm]))?(?:[ ]?\d+[ ]?s)?
           |\d+[ ]?m(?:in)?[ ]?\d+[ ]?s|\d*[1-9]s|\d{{1,2}}(?::\d\d)?h(?:\d\d)?)(?!\w)  # 3h 20m 15s
-      | (?<![\w.,]){_NUMBER}(?:{_LENGTH})?(?:[ ]?[x×][ ]?{_NUMBER}(?:{_LENGTH})?)+(?!\w)  # 4x4 cm
+      | (?<![\w.,]){_NUMBER}(?:{_LENGTH})?(?:[ ]?[x×][ ]?{_NUMBER}(?:{_LENGTH})?){{1,8}}(?!\w)
       | (?<![\w.,:/$€£–—-])(?P<unit>{_NUMBER}                            # 5km 12€
           (?:[ck]?m|kg|mins?|hrs?|hours|[€£¥₽₹₺₩₪])(?![\w/^'’]|\.\w))
       | (?<![\w.,:/$€£–—-])(?:\d+(?:\.\d+)?[xXk]|\d{{3,4}}[pi]|\d+cc)(?!\w)  # 2x 1080p
@@ -176,6 +201,7 @@ They read a `unit` with a space before it, and a time of 24 hours in the place o
 """
 CODES = rf"""
         \x1b\[[0-9;]*[A-Za-z]                                          # a terminal's colours
+      | (?<![\w.,/-])\d{{1,5}}[A-Za-z]?[ ](?:[A-Z][\w'’-]*\.?[ ]){{1,3}}{_STREET}   # 10 Main Street
       | (?<![\w`])``[^`\n](?:[^\n]{{0,200}}?[^`\n])?``(?![\w`])               # ``code``
       | (?<![^\n])[ \t]*(?:\$|[\w.-]+@[\w.-]+:\S*[$\#])[ ]+[a-z./][^\n]*    # $ ls -la
       | (?<=[^\W\d_][^\W\d_][^\W\d_])[{_INDEX}]+                          # a note¹
@@ -190,7 +216,8 @@ CODES = rf"""
       | (?<!\w)(?:[A-Z]{{1,2}}\$|(?:{_CURRENCIES})\b)[ \xa0]?\d+(?:[.,]\d+)*
         (?:[.,][–—-]+(?!\w))?                                          # US$3, EUR 5, CHF 20.-
       | (?<![\w.,])\d+(?:[.,]\d+)*[ \xa0]?(?:{_CURRENCIES})\b
-      | (?<!\w)\w++\^\w+                                               # 10^6
+      | (?<!\w)\w++\^\w+\^? | (?<!\w)[A-Z][a-z]?~\d{{1,3}}~\w*               # 10^6 H~2~O
+      | (?<![\w.,]){_NUMBER}["'’′”″](?:[ ]?[x×][ ]?{_NUMBER}["'’′”″]){{1,8}}(?!\w)  # 12' x 10'
       | (?<![\w.,])\d(?:['’′][ ]?\d{{1,2}}(?:["”″]|'')                       # 5'10" 5ft 10in
           |[ ]?ft\.?[ ]?\d{{1,2}}(?:[ ]?in\b\.?)?)(?!\w)
       | (?<![\w.,'’/-])(?:{_TERM}[ ]?(?:[-+*/×]|x(?=[ ][$€£¥]?\d))[ ]?){{0,8}}{_TERM}
@@ -224,11 +251,27 @@ CODES = rf"""
       | \*\|[^|\s]+\|\* | \{{[A-Za-z\d][\w .:]{{0,40}}\}}    # {{first name}}
       | (?<![^\W\d_])(?<![.,:;!?][ ])\((?:[A-Za-z]|[ivx]{{2,5}})\)(?![^\W_])          # 5(a)(ii)
       | (?<=[^\W\d_A-Z][ ])\([A-Z]{{2,6}}\)(?!\w)                           # a union (EU)
-      | (?<!\w)(?:\[[ xX✓✔]?\]|\([ ✓✔]?\))(?!\w)                            # [x] yes ( ) no
+      | [\[(][A-Za-z](?:/[A-Za-z?])+[\])]                                 # [y/N]
+      | {_DATE_PART}(?:[/.:-]{_DATE_PART})+(?!\w)                          # DD/MM/YYYY
+      | (?<![\w/.-]){_MIME_TYPE}(?:;[ ]?charset=[\w-]+)?(?![\w/])
+      | (?<!\w)(?:Content|Accept|User|Cache|Set)-(?:Type|Length|Encoding|Disposition|Language|Agent
+        |Control|Cookie):?(?!\w)
+      | (?<![\w.])\w++\([ ]?-?(?:\d[\d.]*|"[^"\n]{{0,40}}")[%\w]*(?:,[ ]?[\w.%"'-]+)+\)  # f(1, 2)
+      | (?<![\w.$])[\w$]++(?:\.[\w$<>]++)++\((?:\w++\.\w++:\d+|Native[ ]Method|Unknown[ ]Source)\)
+      | [⌘⌥⇧⌃⎇]+(?:[A-Z\d](?!\w))? | (?<!\w)(?:Esc|PgUp|PgDn)(?!\w)          # ⌘C
+      | (?<![\w'’])['’]\d\ds?(?![\w'’])                                    # '85 '90s
+      | (?<!\w)§{{1,2}}[ \xa0]?\d+[\w.-]*(?:\(\w+\))*(?<!\.)                   # § 5(2)
+      | (?<=,[ ])[A-Z]{{2}}[ ]\d{{5}}(?:-\d{{4}})?(?![\w-])                      # Boston, MA 02108
+      | (?<![\w.,:/–-]){_SCORE}(?:,[ ]{_SCORE})+(?![\w:–-])                   # 7:15, 7:45 6-4, 7-6
+      | (?<!\w)(?:EU|US|UK)[ ]\d+(?:[.,]\d)?(?![\w,])(?=[ ]*(?:/|\Z))
+      | (?<!\w)ISSN:?[ ]\d{{4}}-\d{{3}}[\dXx](?!\w)
+      | (?<![\w-])(?:\d{{1,2}}-(?:in|for)-\d{{1,2}}|[a-z]\d\d[a-z]|[bpc]2[bpc]|k8s)(?![\w-])
+      | (?<!\S)(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[\w.]++:(?=\S)           # DEBUG:root:Hi
+      | (?<!\w)(?:\[[ xX✓✔]?\]|\([ ✓✔]?\))(?![ ]?\w)              # no [x]
       | \[\d+\] | \[(?=[^\]\s]{{0,40}}\d)\w{{1,40}}+(?:[.:/-]\w{{1,40}}+)+\]      # [1] [worker-1]
       | \(\d{{2,5}}\)[ ]?\d{{2,4}}(?:[ -]\d{{2,5}})+(?![\w-])                  # (555) 123-4567
       | [\[(][-+−~\#×x]?\d[\d \xa0:.,/%-]*(?:[AaPp]\.?[Mm]\.?)?[\])]     # (10:30 AM) [5/6/24] (-5%)
-      | (?<!\S)(?:T_+T|[oO]_+[oO]|-_+-|>_+<|;_+;|u_u|n_n|¯\\_\(ツ\)_/¯|\\o/|</3
+      | (?<!\S)(?:T_+T|[oO][._]+[oO]|-_+-|>_+<|;_+;|u_u|n_n|¯\\_\(ツ\)_/¯|\\o/|</3
         |:['’]?3|8-?\)|\((?:[:;=])-?|\^_*\^;+)(?=[\s.,!?]|$)               # T_T (: ^^;
       | (?<!\S)(?=\S*[{_KAOMOJI_SIGNS}])[^\sA-Za-z0-9()"'“”‘’«»\[\]]{{0,4}}
         [(ʕ][^\sA-Za-z0-9()]{{2,16}}[)ʔ][^\sA-Za-z0-9()"'“”‘’«».,;:!?…]{{0,4}}
@@ -244,30 +287,38 @@ _TEXT_COMMANDS = (
 _BBCODE_NAMES = "b|i|u|s|quote|code|img|url|size|color|list|spoiler"
 BBCODE = rf"\[/?(?:{_BBCODE_NAMES})(?:=[^\s\]]*)?\]"
 CUTS = r"""
-        (?<!\S)(?:[-=~]{3,}|==)(?=[^\W_]) | (?<=[\w.!?])(?:[-=~]{3,}|==)(?!\S)   # ---a---
+        (?<!\S)(?:[-=~]{3,}|==)(?=[^\W_]) | (?<=[\w.!?])(?:[-=~]{3,}|==)(?![^\s.,;:!?)])  # ---a---
       | (?<!\S)(?:/{2,}|/\*+|\*+/|[~^]|-{3,}|={3,}|~{3,}|\#{3,})(?!\S) | '{3,}+ | "{3,}+
       | (?<!\S)={2,}(?=[ ][^=\n]+[ ]={2,}[ ]*(?:\n|\Z))                  # == Heading ==
-      | (?<=[^=\s][ ])={2,}(?=[ ]*(?:\n|\Z))
+      | (?<=[^=\s][ ])={2,}(?=[ ]*(?:\n|\Z)) | (?<=[^\s\#][ ])\#{1,6}(?=[ ]*(?:\n|\Z))  # ## a ##
       | (?<![^\s])`{3,}\w*(?!\S)                                       # ```python
       | (?<=[\w"'.!?)])(?<!\b[Tt][Ll]);(?=["'\w(])                # 1;Anna;tea
       | (?<=\d),(?="\w|[A-Za-z]) | (?<="),(?=["A-Za-z\d])
       | (?<=[A-Za-z.!?]),(?="\w|(?!I[ '’])[A-Z\d])
-      | (?<!\.)\.{4,}+(?=[ ]*\d+[ ]*(?:\n|\Z))                                   # Notes ....... 5
+      | (?<!\.)\.{4,}+(?=[ ]*[$€£¥]?\d[\d.,]*[ ]?[$€£¥]?[ ]*(?:\n|\Z))             # Notes ....... 5
       | \\[nrt](?![a-z]) | \\(?:LATEX)\*?(?:\[[^\[\]\n]{0,80}\])?\{           # \textbf{
       | (?<=\S[ ])[/+›→•·](?=[ ]\S) | (?<=[^\W\d_]{2}[ ])>(?=[ ][^\W\d_]{2})  # 8 / XL, File > Open
       | (?<=\d)/(?=[a-z]{3,}(?![\w/]))                                     # $5/month
       | (?<=[^\W\d_]{2}[ ])»(?=[ ][^\W\d_a-zß-ÿ][^\W\d_])                  # Home » Shoes
       | (?<=[.,:;!?][ ])(?:\(?\d{1,2}|[a-h]|\((?:[A-Za-z]|[ivx]{2,5}))\)(?=[ ]\S)   # 2) b) (ii) go
+      | (?<=[\w.,:;!?][ ])(?=(?:[A-Ha-h]|\d{1,2}|[ivx]{1,4})\)[ ]\w)NOT_BEHIND_OPEN\w+\)  # A) B)
+      | (?<=\S[ ])(?:\[[ xX✓]\]|\([ ✓]\)|[☐☑☒])(?=[ ]\S)                         # [ ] a [ ] b
+      | (?<=:[ ])(?:Re|RE|Fwd?|FWD?|Aw|AW|Wg|WG):(?=[ ]\S)                      # Subject: Re: a
       | (?<=[.!?…][ ])[-–—](?=[ ][A-Z¡¿])                                   # Hi. - Hello.
       | (?<![\w~])~(?=[^\s~\d/\\]) | (?<=[^\s~/])~(?![\w~])                   # ~a~
-""".replace("LATEX", _TEXT_COMMANDS)
+""".replace("LATEX", _TEXT_COMMANDS).replace(
+    "NOT_BEHIND_OPEN", "".join(rf"(?<!\([^()]{{{width}}})" for width in range(1, 41))
+)
 """Marks between texts, at which lines and documents are cut."""
 COMMAND = r"~?\\(?!u[0-9A-Fa-f]{4})[A-Za-z]{2,}(?:\{[^{}\s]*\})*"
 """A command of LaTeX: `\\item`, `\\cite{name}`."""
+_BEHIND_VALUE = "|".join(rf"(?<=:[ ][^\s:]{{{width}}})(?<=\d)" for width in range(1, 13))
 _MARKUP = rf"""
         \{{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal)\s*,(?:\s*offset:\d+)?\s*=?\w+\s*\{{
       | \}}\s*=?\w+\s*\{{ | \| | {CUTS} | \\(?=[^\w\s]) | \*+ | ~~ | (?<!\w)_+ | _+(?!\w)
-      | (?<=[.!?…][ ])[A-Z]:(?=[ ]\S)                                    # Q: Where? A: Here.
+      | (?<=[.!?…\d][ ])[A-Z]:(?=[ ]\S)                                  # Q: Where? A: Here.
+      | (?:{_BEHIND_VALUE})[ ](?=[A-Z][a-z]+(?:[ ][a-z]+)?[ ]?\#?:[ ]\S)      # Size: 5 Price: 3
+      | (?<![^\s])&(?=[A-Z][a-z])                                       # &File
       | {BBCODE} | [\[\]{{}}] | \t
       | <!--(?:(?!-->)[^\n]){{0,500}}-->
 """
@@ -304,17 +355,67 @@ def places_of(pattern, text):
     return places
 
 
-ENTITY = re.compile(
-    r"(?<=[^\W\d_])&(?:[A-Za-z][A-Za-z0-9]*|\#\d+|\#x[0-9A-Fa-f]+);|"
-    r"&(?:[A-Za-z][A-Za-z0-9]*|\#\d+|\#x[0-9A-Fa-f]+);(?=[^\W\d_])"
+_OF_PROGRAMS = (
+    r"(?:TRACE|DEBUG|INFO|WARN|ERROR)(?=[ ]+(?:\[main\]|[-:])?[ ]*[A-Z]?[a-z])"
+    rf"|\[(?i:{_LEVELS}|crit)\]|\[main\]|[VDIWEF]/[\w.]++(?:\([ ]*\d+\))?:"
+    r"|[a-z]\w*+(?:\.\w++){1,9}(?=[ ]+-[ ])|[a-z]\w*+(?:\.\w++){2,9}:"
+    r"|(?:TODO|FIXME|XXX|HACK)(?:\([\w@ -]+\))?:|(?:feat|refactor|perf|chore|ci)!?:"
+    r"|(?:feat|fix|docs|style|refactor|perf|test|build|ci|chore|revert)\([\w./-]+\)!?:"
 )
-"""An HTML entity beside a letter."""
+"""Levels, threads and loggers of a log, notes in code, and kinds of commits."""
 LEAD = re.compile(
     r"\s*(?:(?:>\s*)+|(?:[-*#•·‣⁃+‒–—―−»]+|//+|\[[ xX✓]?\]|\(?\d{1,3}[.)]{1,2}|\([A-Za-z]\)"
     r"|[A-Za-z]\)|\(?\d{1,3}(?:\.\d{1,3}){1,4}\)|\d{1,3}[–-](?=\s+[A-Z])|o(?=\t)"
     r"|[A-Za-z]\.(?=\s+[A-Z](?!\.))|[a-h]\.(?=\s+[a-z]{2,}(?![\w.]))|[A-Z]:|%+|;+"
     r"|(?i:re|fwd?|aw|wg|rv|tr|sv)(?:\[\d+\])?[ ]?:"
+    rf"|{_OF_PROGRAMS}|§{{1,2}}[ \xa0]?\d+[\w.]*+(?:\(\w+\))*(?=\s+[A-Z])"
     r"|\d{1,3}[ ][–-](?=\s+[^\s\d])|\d{1,2}(?:\.\d{1,2}){1,3}\.?(?=\s+[A-Z][a-z])"
     rf"|\(?(?:[ivx]{{1,5}}|[IVX]{{1,5}})[.)]|[①-⒛]|{STAMP})\s+)+"
 )
 """Marks at the beginning of a line: of a list, a heading, an answered mail, a subject, a chat."""
+
+
+_ITEM = re.compile(r"(?<!\S)(?P<cut>(\d{1,2})\.)(?=[ ]+[^\W\d_])")
+_ROW = re.compile(r"\s*[^\s,]+(?:,[^\s,]+){2,}\s*")
+_COMMA = re.compile("(?P<cut>,)")
+_LENGTHS = re.compile(
+    r"(?<![\w.,])\d+(?:[.,]\d+)?(?P<sign>[\"'’′”″])(?!\w)|[“\"”]|(?<!\w)['‘](?=\w)|['’](?!\w)"
+)
+"""A number with a sign of feet or inches, or a quotation mark."""
+
+
+def marks_within(text):
+    """Matches of marks that are known by others in their text, in the order of their places.
+
+    These are numbers of a list (`1. tea 2. milk`), commas of a row without spaces
+    (`id,name,price`), and feet and inches (`a 55" TV`), whose signs end no quotation. The group
+    `cut` matches at those between texts.
+
+    Args:
+        text: A string.
+
+    Returns:
+        List of `re.Match`.
+    """
+    if _ROW.fullmatch(text):
+        return list(_COMMA.finditer(text))
+    items, found = list(_ITEM.finditer(text)), []
+    for item in items:
+        if item[2] in ((str(int(found[-1][2]) + 1),) if found else ("1", "2")):
+            found.append(item)
+    found = found if len(found) > 1 else []
+    if not any(sign in text for sign in "\"'’′”″"):
+        return found
+    open_marks, lengths = set(), []
+    for match in _LENGTHS.finditer(text):
+        sign = match["sign"] or match[0]
+        kind = "'" if sign in "'’‘′" else '"'
+        if sign in "′″" or (match["sign"] and kind not in open_marks):
+            lengths.append(match)
+        elif match["sign"] or sign in "”’":
+            open_marks.discard(kind)
+        elif sign in "“‘":
+            open_marks.add(kind)
+        else:
+            open_marks ^= {kind}
+    return sorted([*found, *lengths], key=re.Match.start)

@@ -6,7 +6,6 @@ which models of this package learn to copy, and then put back.
 
 import dataclasses
 import heapq
-import html
 import re
 
 from aiayn_keras_light.acronyms import translate_acronyms
@@ -14,8 +13,9 @@ from aiayn_keras_light.alternatives import translate_alternatives
 from aiayn_keras_light.checks import check_texts
 from aiayn_keras_light.inner_emoji import HEARTS, with_emoji, without_emoji
 from aiayn_keras_light.lost_numbers import lost_numbers, words_of_numbers
-from aiayn_keras_light.placeable_patterns import ENTITY, LEAD, emoji, placeable_in_line
-from aiayn_keras_light.spaces import is_spaced_letter, spaced_from_latin, with_spaces
+from aiayn_keras_light.placeable_patterns import LEAD, emoji, marks_within, placeable_in_line
+from aiayn_keras_light.source_words import as_read
+from aiayn_keras_light.spaces import is_spaced_letter, spaced_from_latin
 from aiayn_keras_light.text_batches import naming_rows
 from aiayn_keras_light.text_parts import (
     begin_alike,
@@ -38,8 +38,8 @@ CLOCK_TIMES = ("17:45", "18:35", "19:25", "20:15")
 """Times that stand in for those such as `5pm`, which small models move to the morning."""
 
 _SIGN_OF_ONE = re.compile(
-    r",[A-Z\"]|[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\t\x1b©®»·›•²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
-    r"|[a-z][A-Z]|[IVXLCDM]{2}|(?:Ctrl|Alt|Cmd)-|[A-Z]/[A-Z]|X[LS]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}|ʕ|'{3}|\"{3}|\.{4}"
+    r",[A-Z\"]|[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\t\x1b§©®»·›•²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
+    r"|[a-z][A-Z]|[IVXLCDM]{2}|(?:Ctrl|Alt|Cmd|Shift)-|\bEsc\b|Pg[UD]|[A-Z]/[A-Z]|X[LS]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}|ʕ|'{3}|\"{3}|\.{4}"
     r"|[.!?…] [-–—] "
 )
 """A part of every placeable: most lines have none, and are not searched further."""
@@ -130,8 +130,7 @@ def translate_placeables(texts, translate, progress=None):
     for row, text in enumerate(texts):
         rows_of_tags.setdefault(_TAG.match(text)[0], []).append(row)
     for tag, rows in (rows_of_tags or {"": []}).items():
-        words = [with_letters_of_entities(texts[row].removeprefix(tag)) for row in rows]
-        words = [with_spaces(text, pattern) for text in words]
+        words = [as_read(texts[row].removeprefix(tag), pattern) for row in rows]
         with naming_rows(rows):
             translated = _translate_alternatives(
                 words, _with_tag(translate, tag), progress, pattern
@@ -335,16 +334,6 @@ def _with_commas(source, text):
     return text
 
 
-def with_letters_of_entities(text):
-    """A text with the letters and apostrophes that HTML entities within words stand for."""
-    return ENTITY.sub(_letter_of_entity, text)
-
-
-def _letter_of_entity(match):
-    character = html.unescape(match[0])
-    return character if character.isalpha() or character in "'’" else match[0]
-
-
 def _framed(text):
     """A text's first signs such as emoji and bullets, its words, and its last signs, with spaces.
 
@@ -359,7 +348,8 @@ def _framed(text):
                 break
             start = last
         for first, last in reversed(spans):
-            if text[last:end].strip() or first < start:
+            is_of_word = text[first] in "™®℠" and text[first - 1 : first].isalnum()
+            if text[last:end].strip() or first < start or is_of_word:
                 break
             end = _skip(text, first, -1, str.isspace)
     start = _skip(text, start, 1, str.isspace)
@@ -420,10 +410,12 @@ def _spans(text, pattern, numbers=frozenset()):
         are not beside another placeable, or where a letter is beside them.
     """
     spans = []
-    spaced = spaced_from_latin(text)
-    matches = pattern.finditer(spaced) if _SIGN_OF_ONE.search(text) else ()
-    if numbers:
-        matches = heapq.merge(matches, words_of_numbers(text, numbers), key=re.Match.start)
+    matches = heapq.merge(
+        pattern.finditer(spaced_from_latin(text)) if _SIGN_OF_ONE.search(text) else (),
+        words_of_numbers(text, numbers) if numbers else (),
+        marks_within(text),
+        key=re.Match.start,
+    )
     for match in matches:
         start, end = match.span()
         is_mark, is_second = match.lastgroup == "cut", match[0].startswith(_SECONDS)
@@ -434,7 +426,7 @@ def _spans(text, pattern, numbers=frozenset()):
             start, last, was_mark, was_second, _ = spans.pop()
             is_mark, is_second, is_time = is_mark and was_mark, is_second or was_second, False
             end = max(end, last)
-        if match[0] != "/":  # that of $5/month divides, and leaves the number to the words before
+        if match[0] not in "/ ":  # these divide, as that of $5/month, and leave numbers to words
             start, end = _skip(text, start, -1, str.isdecimal), _skip(text, end, 1, str.isdecimal)
         spans.append((start, end, is_mark, is_second, is_time))
     return [

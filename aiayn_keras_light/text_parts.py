@@ -39,6 +39,8 @@ def begin_alike(source, text):
     if source[:1].islower() and text[:1].isupper() and not text[1:2].isupper():
         first = "i" if text[0] == "İ" else text[0].lower()  # not i and a second dot
         return first + text[1:]
+    if len(source) == 1 and source.isupper() and text.isupper():  # the A of `A <i>big</i> house`
+        return text.capitalize()
     return text
 
 

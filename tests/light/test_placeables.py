@@ -5,6 +5,7 @@ import re
 import pytest
 
 from aiayn_keras_light.lost_numbers import lost_numbers
+from aiayn_keras_light.placeable_patterns import placeable_in_line
 from aiayn_keras_light.placeables import (
     LETTERS,
     check_placeables,
@@ -352,6 +353,13 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
         *("VIII", "MMXXIV", "XXL", "S/M/L", "N/A", "f(x)", "O(n log n)", "Ctrl-C", "host01"),
         *('"GET /a b HTTP/1.1"', "[12/May/2024:10:32:11 +0000]", "caf%C3%A9"),
         "Fri, 3 May 2024 10:15:00 +0200",
+        *("C:\\My Files\\a (1)\\b.txt", "a.c:12:5", "java.io.IOException", ".@name"),
+        *('"Tom Hill" <t@b.org>', "Tom Hill <t@b.org>", "[y/N]", "DD/MM/YYYY", "YYYY-MM-DD"),
+        *("text/html; charset=utf-8", "application/json", "Content-Type:", "rgb(255, 0, 0)"),
+        *("com.x.App.main(App.java:42)", "⌘C", "⇧⌘P", "Esc", "'85", "’90s", "§ 5(2)", "§§ 3"),
+        *("10 Hill Street", "221B Old Hill St.", "7:15, 7:45", "6-4, 7-6 (5)"),
+        *("ISSN 1234-567X", "3-in-1", "i18n", "k8s", "100 ppm", "5 kΩ", "20 MB/s"),
+        *("12' x 10'", '9" x 13"', "x^2^", "H~2~O", "Shift-Tab", "o.O", "Tea™", "US 9"),
     ],
 )
 def test_every_kind_of_placeable_is_found(placeable):
@@ -763,6 +771,107 @@ def test_signs_for_words_are_words():
     assert found[0].text == "TOM & MARY ARE @ HOME"
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("A) tea B) cake, C) milk", ["tea", "cake", "milk"]),
+        ("i) tea ii) cake 3) milk", ["tea", "cake", "milk"]),
+        ("1. tea 2. Cake 3. milk", ["tea", "Cake", "milk"]),
+        ("so: 1. tea 2. Cake", ["so", "tea", "Cake"]),
+        ("[ ] tea [x] cake", ["tea", "cake"]),
+        ("☐ tea ☑ cake", ["tea", "cake"]),
+        ("tea,cake,milk", ["tea", "cake", "milk"]),
+        ("re: Re: Fwd: tea", ["tea"]),
+        ("Topic: Re: tea", ["Topic", "tea"]),
+        ("Size: 5 Unit price: 3", ["Size: 5", "Unit price: 3"]),
+        ("T: 12 M: tea", ["tea"]),
+        ("&Tea &Cake", ["Tea", "Cake"]),
+        ("==tea==, cake", ["tea", "cake"]),
+        ("DEBUG:root:tea", ["tea"]),
+    ],
+)
+def test_a_line_is_cut_at_items_labels_and_accelerators(text, parts):
+    double = CapitalsDouble(lambda text: [text])
+    (found,) = translate_placeables([text], double)
+    assert found.text == text
+    asked = [part for call in double.calls for part in call if part]
+    assert asked == parts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "I have 2. You have 3.",
+            "I ate 1. you ate 3. he",
+            "At 5 Anna wrote: tea",
+            "a &b",
+            "He & She",
+        ),
+        *('I said "I am 5" and', "the 'top 5' are", "“I am 5” is", 'say "5".'),
+        *("10 Hard Drive tea", "2 Red Hill Streets", "plan B is"),
+    ],
+)
+def test_a_sentence_is_not_cut_at_what_looks_like_an_item(text):
+    double = CapitalsDouble(lambda text: [text])
+    (found,) = translate_placeables([text], double)
+    assert (found.text, double.calls[0]) == (text, [text])
+
+
+@pytest.mark.parametrize("text", ["the plan (like plan B) is", "so (see item 2) is"])
+def test_the_end_of_brackets_is_not_an_item(text):
+    assert placeable_in_line().search(text) is None
+
+
+def test_the_code_of_a_place_stays():
+    double = CapitalsDouble()
+    (found,) = translate_placeables(["Boston, MA 02108-1234"], double)
+    assert (found.text, double.calls[0]) == ("BOSTON, MA 02108-1234", ["Boston, ヌ"])
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ('a 55" set', "a ヌ set"),
+        ("a 10' set, and 5′", "a ヌ set, and メ"),
+        ('it is 15.6".', "it is ヌ."),
+        ('he said "it is 5" and "6" of 7" too', 'he said "it is 5" and "6" of ヌ too'),
+    ],
+)
+def test_feet_and_inches_stay(text, asked):
+    double = CapitalsDouble(lambda text: [text])
+    (found,) = translate_placeables([text], double)
+    assert (found.text, double.calls[0]) == (text, [asked])
+
+
+@pytest.mark.parametrize(
+    "lead",
+    [
+        *("2024-05-01T10:00:00Z ERROR", "2024-05-01 10:00:00,123 INFO [main]", "[main]"),
+        *("10:00:00.123 [main] WARN com.example.App -", "[warn]", "W/System:", "D/App( 12):"),
+        *("<30>May  1 10:00:00 host app[1]:", "INFO -", "TODO(anna):", "feat(ui)!:", "§ 5(2)"),
+        *("java.io.IOException:", "refactor:"),
+    ],
+)
+def test_what_programs_write_before_a_text_stays(lead):
+    double = CapitalsDouble()
+    (found,) = translate_placeables([f"{lead} The tea"], double)
+    assert (found.text, double.calls[0]) == (f"{lead} THE TEA", ["The tea"])
+
+
+@pytest.mark.parametrize("text", ["FATAL ACCIDENT", "WARNING: Keep out", "INFO DESK", "docs: tea"])
+def test_words_of_signs_are_not_those_of_programs(text):
+    double = CapitalsDouble()
+    translate_placeables([text], double)
+    assert double.calls[0] == [text]
+
+
+def test_a_single_capital_becomes_a_word_with_one_capital():
+    double = CapitalsDouble(lambda text: ["UN" if text == "A" else text])
+    (found,) = translate_placeables(["A *big* car"], double)
+    assert found.text == "Un *big* car"
+
+
 def test_letters_of_a_list_within_a_line_stay():
     double = CapitalsDouble()
     texts = ["Pay: a) tea, (ii) so, (b) cake", "See (a) or (iv), the file", "a. so", "e. g. so"]
@@ -777,8 +886,8 @@ def test_letters_of_a_list_within_a_line_stay():
         "- SO. - NO.",
     ]
     assert double.calls == [
-        ["", "See ヌ or メ, the file", "so", "e. g. so", "so ヌ no メ cake", ""],
-        ["Pay", "tea", "so", "cake", "so.", "NO."],
+        ["", "See ヌ or メ, the file", "so", "e. g. so", "", ""],
+        ["Pay", "tea", "so", "cake", "so", "no", "cake", "so.", "NO."],
     ]
 
 
@@ -900,6 +1009,13 @@ REPEATED = (
     "S/",
     "(ab",
     "a,B ",
+    "2x ",
+    "A) a ",
+    "1. a ",
+    "C:\\a b",
+    "A A <",
+    'a("a", ',
+    "10 Aa ",
 )
 """Of beginnings of placeables, those that a pattern could try again at each place."""
 

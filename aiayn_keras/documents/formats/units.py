@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from aiayn_keras_light.placeable_patterns import BBCODE, CODES, COMMAND, CUTS, PATTERN, STAMP
-from aiayn_keras_light.placeables import PAIRS, with_letters_of_entities
-from aiayn_keras_light.spaces import is_spaced_letter, spaced_from_latin, with_spaces
+from aiayn_keras_light.placeables import PAIRS
+from aiayn_keras_light.source_words import as_read
+from aiayn_keras_light.spaces import is_spaced_letter, spaced_from_latin
 
 
 class Kind(Enum):
@@ -175,7 +176,7 @@ def protect(text, encode=str, with_tags=True, with_names=True):
         List of non-empty strings and `Mark`s.
     """
     marks = _MARKS_WITH_PLURALS if _HAS_PLURALS.search(text) else _MARKS
-    text = with_spaces(with_letters_of_entities(text), marks)
+    text = as_read(text, marks)
     parts, done, open_marks = [], 0, set()
     for match in marks.finditer(spaced_from_latin(text)):
         found = text[match.start() : match.end()]
