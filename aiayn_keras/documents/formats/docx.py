@@ -9,13 +9,15 @@ import io
 import re
 import zipfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from xml.parsers import expat
 from xml.sax.saxutils import escape
 
 from aiayn_keras.documents.formats.units import Kind, Mark, Unit, has_letters, protect
 
-_PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
+_MAIN = re.compile(r"word/document\d*\.xml")
+_PARTS = re.compile(r"word/(?:document|header|footer|footnotes|endnotes|comments)\d*\.xml")
+"""Names that Word gives, with a number if SharePoint has written the document."""
 _WORDS = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _STRICT_WORDS = "http://purl.oclc.org/ooxml/wordprocessingml/main"
 _MAX_FILES = 10_000
@@ -53,7 +55,7 @@ def read_parts(data):
     """
     with _opened(data) as archive:
         names = [info.filename for info in archive.infolist()]
-        if "word/document.xml" not in names:
+        if not any(map(_MAIN.fullmatch, names)):
             raise ValueError("not a .docx: it has no word/document.xml")
         found = sorted(name for name in set(names) if _PARTS.fullmatch(name))
         return {name: _decode(name, _unpack(archive, name)) for name in found}
@@ -123,6 +125,9 @@ def _decode(name, content):
         raise ValueError(f"{name} in the archive is not UTF-8: save it again with Word") from None
 
 
+_FIRST_LETTER = re.compile(r"((?:<[^<>]*>)*)([^\w<&]*(?:\w|&[^;]+;))")
+
+
 @dataclass
 class _Text:
     """The text of a run: its place in the XML, and the look of the run and what it is in."""
@@ -144,9 +149,10 @@ def find_units(document, _columns=None):
     Raises:
         ValueError: If it is not XML, is nested too deeply, or declares entities.
     """
+    found = _Paragraphs(document)
     return [
-        unit
-        for paragraph in _Paragraphs(document).paragraphs
+        _with_drop_cap(document, unit, found.drop_caps.get(number))
+        for number, paragraph in enumerate(found.paragraphs)
         for unit in _as_units(document, paragraph)
     ]
 
@@ -155,7 +161,8 @@ class _Paragraphs:
     """Goes through XML and notes texts, breaks and other signs of each paragraph, in order."""
 
     def __init__(self, document):
-        self.paragraphs = []
+        self.paragraphs, self.drop_caps = [], {}  # from the number of a paragraph to a `_Text`
+        self._drop_cap, self._is_drop_cap = None, False
         self._stack, self._numbers, self._count, self._open = [], [], 0, []
         self._data = document.encode("utf-8")
         self._offset, self._place = 0, 0
@@ -200,6 +207,8 @@ class _Paragraphs:
             self._run_look = self._here(), None
         elif local == "t" and self._run_look is not None:  # outside a run, Word shows no text
             self._text_start = self._end_of_tag(self._here())
+        elif local == "framePr":
+            self._is_drop_cap = attributes.get(f"{space} dropCap") in ("drop", "margin")
         elif local in _BREAKS and self._stack[-2] == "r":
             self._open[-1].append("break")
         elif local in _SIGNS:
@@ -213,6 +222,8 @@ class _Paragraphs:
         if not self._open:
             return
         if local == "p":
+            if self._end_drop_cap():
+                return
             self.paragraphs.append(self._open.pop())
             if self._open:  # that of a text box
                 self.paragraphs.append(self._open[-1])
@@ -229,6 +240,38 @@ class _Paragraphs:
             if end > self._text_start:
                 self._open[-1].append(_Text(self._text_start, end, look))
             self._text_start = None
+
+    def _end_drop_cap(self):
+        """Takes a paragraph that is the first letter of the next one; returns whether it was."""
+        before, self._drop_cap = self._drop_cap, None
+        texts, is_drop_cap = self._open[-1], self._is_drop_cap
+        self._is_drop_cap = False
+        if is_drop_cap and len(texts) == 1 and isinstance(texts[0], _Text):
+            text = _unescape(self._document[texts[0].start : texts[0].end])
+            if len(text) == 1 and text.isalpha():
+                self._drop_cap = texts[0]
+                self._open.pop()
+                return True
+        if before is not None:
+            self.drop_caps[len(self.paragraphs)] = before
+        return False
+
+
+def _with_drop_cap(document, unit, drop_cap):
+    """The unit of a paragraph with the big letter, in a paragraph of its own, that begins it."""
+    if drop_cap is None:
+        return unit
+    place = next(n for n, part in enumerate(unit.parts) if isinstance(part, str))
+    letter = document[drop_cap.start : drop_cap.end]
+    between = _keep_spaces(document[drop_cap.end : unit.start])
+
+    def finish(text):
+        text = unit.finish(text)
+        first = _FIRST_LETTER.match(text)
+        return f"{first[2]}{between}{first[1]}{text[first.end() :]}" if first else between + text
+
+    parts = (*unit.parts[:place], letter + unit.parts[place], *unit.parts[place + 1 :])
+    return replace(unit, start=drop_cap.start, parts=parts, finish=finish)
 
 
 def _as_units(document, paragraph):

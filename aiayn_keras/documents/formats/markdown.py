@@ -30,7 +30,7 @@ _METADATA = re.compile(
 """Front matter without fences, as Pelican and MultiMarkdown read it."""
 _KEPT = re.compile(
     r"\[\[[^\[\]\n]+\]\]"  # a link of a wiki
-    r"|(?<![\w:]):[+-]1:(?![\w:])"
+    r"|(?<![\w:]):[+-]1:(?![\w:])|\A\[(?i:toc)\]\Z"  # a table of contents
     r"|(?<![\w./#&-])(?:[\w.-]+/[\w.-]+)?#\d+\b"  # #12, owner/repository#12
 )
 _BEGINNING = re.compile(

@@ -78,12 +78,14 @@ def _find_units(document, kind):
     if kind == "srt" and not document.strip():  # a .vtt has at least its first line
         return []
     times = _check_srt(lines) if kind == "srt" else _check_vtt(lines)
-    text = "\n".join(_tidy_srt(lines, times) if kind == "srt" else lines)
+    text = "\n".join((_tidy_srt if kind == "srt" else _tidy_vtt)(lines, times))
     try:
         captions = webvtt.from_buffer(io.StringIO(text), format=kind).captions
     except webvtt.errors.MalformedFileError as error:
         raise ValueError(f"not a valid .{kind} file: {error}") from None
     units, remaining, all_times = [], iter(times), set(times)
+    if kind == "srt":  # above times is a number, which is not text
+        all_times.update(time - 1 for time in times)
     for caption in captions:
         numbers = _numbers(lines, caption.lines, remaining, all_times) if caption.lines else []
         numbers = [number for number in numbers if lines[number].strip()]
@@ -114,6 +116,20 @@ def _tidy_srt(lines, times):
     return tidy
 
 
+def _tidy_vtt(lines, times):
+    """Lines of a .vtt with an empty one above times that directly follow a caption.
+
+    Browsers end a caption there, too.
+    """
+    tidy, times, is_caption = [], set(times), False
+    for number, line in enumerate(lines):
+        if number in times and is_caption:
+            tidy.append("")
+        is_caption = number in times or (is_caption and line != "")
+        tidy.append(line)
+    return tidy
+
+
 def _numbers(lines, texts, times, all_times):
     """Numbers of the lines of a caption, below the next of the lines of times that has them."""
     for time in times:
@@ -123,7 +139,7 @@ def _numbers(lines, texts, times, all_times):
                 number += 1
             numbers.append(number)
             number += 1
-        if number <= len(lines) and not all_times.intersection(range(time + 1, number + 1)):
+        if number <= len(lines) and all_times.isdisjoint(range(time + 1, number)):
             found = [lines[number].strip() for number in numbers]
             if found == [text.strip() for text in texts]:
                 return numbers

@@ -451,6 +451,41 @@ def test_a_hyphen_of_word_belongs_to_its_word(tag):
 
 
 @pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        (_run("ot tea"), _run("l TÉ")),
+        (_run("ot ") + _run("tea", "<w:b/>"), _run("l ") + _run("TÉ", "<w:b/>")),
+    ],
+)
+def test_a_big_first_letter_of_word_belongs_to_its_word(rest, expected):
+    frame = '<w:pPr><w:framePr w:dropCap="drop"/></w:pPr>'
+    double = CapitalsDouble(change=lambda word: {"Hot": "el", "tea": "TÉ"}.get(word, word.upper()))
+    document = (
+        f"<w:document {_WORD_NAMES}><w:body><w:p>{frame}{_run('H')}</w:p><w:p>{rest}</w:p>"
+        f"<w:p>{_run('So')}</w:p></w:body></w:document>"
+    )
+    translated = in_capitals(archive(word__document=document), "docx", translate=double)
+    with zipfile.ZipFile(io.BytesIO(translated)) as file:
+        written = file.read("word/document.xml").decode().replace(' xml:space="preserve"', "")
+    wanted = document.replace(_run("H"), _run("e")).replace(rest, expected)
+    assert written == wanted.replace(_run("So"), _run("SO"))
+    assert double.sentences == ["Hot tea", "So"]
+
+
+def test_the_numbered_parts_of_a_document_from_sharepoint_are_read():
+    body = f"<w:document {_WORD_NAMES}><w:body><w:p>{_run('tea')}</w:p></w:body></w:document>"
+    data = archive(word__document2=body, word__comments3=body, word__styles=body)
+    translated = in_capitals(data, "docx")
+    with zipfile.ZipFile(io.BytesIO(translated)) as file:
+        written = {name: "TEA" in file.read(name).decode() for name in file.namelist()}
+    assert written == {
+        "word/document2.xml": True,
+        "word/comments3.xml": True,
+        "word/styles.xml": False,
+    }
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
     [
         ("", '<w:lang w:val="en-US"/>'),

@@ -109,3 +109,8 @@ def test_markdown_that_looks_like_marks_is_escaped():
     double = CapitalsDouble(change=lambda word: {"one": "1.", "two": "*x*"}.get(word, word))
     assert in_capitals("one two", "md", translate=double) == "1\\. \\*x\\*"
     assert in_capitals("## 1. Tea\n", "md") == "## 1. TEA\n"
+
+
+@pytest.mark.parametrize("mark", ["[TOC]", "[toc]"])
+def test_the_mark_of_a_table_of_contents_stays(mark):
+    assert in_capitals(f"# Tea\n\n{mark}\n\nHot.\n", "md") == f"# TEA\n\n{mark}\n\nHOT.\n"

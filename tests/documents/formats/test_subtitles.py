@@ -109,6 +109,10 @@ def test_lines_that_end_sentences_keep_their_places():
         ("srt", f"1\n{TIMES}\n\n2\n{TIMES}\ntea\n\ncake\n\n3\n{TIMES}\n1984\n4\n{TIMES}\ntea"),
         ("srt", f"1\n{TIMES}\nA --> B\n\n2\n{TIMES}\n00:01:30\n"),
         ("vtt", f"WEBVTT\nKind: captions\n\n{VTT_TIMES} align:start\ntea\n \n\n{VTT_TIMES}\n \n"),
+        (
+            "vtt",
+            f"WEBVTT\n\n{VTT_TIMES}\n{VTT_TIMES}\ntea\n{VTT_TIMES}\ncake\ntea\n\n{VTT_TIMES}\ntea",
+        ),
         ("vtt", f"WEBVTT\n\nNOTE a --> b\n\nNOTE\nan arrow --> here\n\n{VTT_TIMES}\ntea\n"),
     ],
 )
