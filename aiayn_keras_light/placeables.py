@@ -39,7 +39,8 @@ CLOCK_TIMES = ("17:45", "18:35", "19:25", "20:15")
 
 _SIGN_OF_ONE = re.compile(
     r",[A-Z\"]|[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\t\x1b§©®»·›•²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
-    r"|[a-z][A-Z]|[IVXLCDM]{2}|(?:Ctrl|Alt|Cmd|Shift)-|\bEsc\b|Pg[UD]|[A-Z]/[A-Z]|X[LS]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}|ʕ|'{3}|\"{3}|\.{4}"
+    r"|[a-z][A-Z]|[IVXLCDM]{2}|(?:Ctrl|Alt|Cmd|Shift)-|\bEsc\b|Pg[UD]|"
+    r"[A-Z]['’][A-Z]|[A-Z]\. [A-Z]\.|\b[A-F]-(?!\w)|[A-Z] ?[x×] ?[A-Z]|[A-Z]/[A-Z]|X[LS]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}|ʕ|'{3}|\"{3}|\.{4}"
     r"|[.!?…] [-–—] "
 )
 """A part of every placeable: most lines have none, and are not searched further."""

@@ -280,7 +280,7 @@ def _as_units(document, paragraph):
     if not texts:
         return []
     base = max(
-        {each.look for each in texts},
+        dict.fromkeys(each.look for each in texts),  # of equal ones the first
         key=lambda look: sum(each.end - each.start for each in texts if each.look == look),
     )
     _join_spaces(document, texts, base)
