@@ -39,9 +39,9 @@ CLOCK_TIMES = ("17:45", "18:35", "19:25", "20:15")
 
 _SIGN_OF_ONE = re.compile(
     r",[A-Z\"]|[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\t\x1b§©®»·›•²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
-    r"|[a-z][A-Z]|[IVXLCDM]{2}|(?:Ctrl|Alt|Cmd|Shift)-|\bEsc\b|Pg[UD]|"
-    r"[A-Z]['’][A-Z]|[A-Z]\. [A-Z]\.|\b[A-F]-(?!\w)|[A-Z] ?[x×] ?[A-Z]|[A-Z]/[A-Z]|X[LS]|(?<!\S)-\w|[A-Fa-f]-[0-9A-Fa-f]{2}|ʕ|'{3}|\"{3}|\.{4}"
-    r"|[.!?…] [-–—] "
+    r"|[a-z][A-Z]|[IVXLCDM]{2}|(?:Ctrl|Alt|Cmd|Shift)-|\bEsc\b|Pg[UD]|[A-Z]/[A-Z]|X[LS]"
+    r"|[A-Z]['’][A-Z]|[A-Z]\. [A-Z]\.|\b[A-F]-(?!\w)|[A-Z] ?[x×] ?[A-Z]|(?<!\S)-\w"
+    r"|[A-Fa-f]-[0-9A-Fa-f]{2}|[ʕᴀ-ᴢ]|'{3}|\"{3}|\.{4}|[.!?…] [-–—] "
 )
 """A part of every placeable: most lines have none, and are not searched further."""
 PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
@@ -51,6 +51,7 @@ _BRACKETED = re.compile(r"\(([^()]*[^\W\d_]{2}[^()]*)\)|「([^「」]+)」")
 _CODE = r"[A-Za-z]{2,3}(?:[_@-]\w+)*"
 _TAG = re.compile(rf"(?:\s*(?:>>{_CODE}<<|<2{_CODE}>)\s*)?")
 """The target language before a text, as models of several languages read it, or nothing."""
+_IS_CODE = re.compile(r"\W*[A-HJ-Z]\W*")
 _FIRST_SIGNS = re.compile(r"\W*")
 _SPACES = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
 _LAST_SIGNS = _SPACES + "([{\"'“‘«:;,–—-"
@@ -488,6 +489,7 @@ def _mask(text, pattern, numbers=frozenset(), clocks=CLOCK_TIMES):
         done = end
         is_cut |= cuts or letter == "\0"
     rest.append(text[done:])
-    if words and not any(any(map(str.isalpha, part)) for part in rest):
+    with_letters = [part for part in rest if any(map(str.isalpha, part))]
+    if words and len(with_letters) != 1 and all(map(_IS_CODE.fullmatch, with_letters)):  # A → B
         return _Masked("", words, own=text)
     return _Masked("" if is_cut else "".join([*pieces, rest[-1]]), words)

@@ -353,6 +353,7 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
         *("VIII", "MMXXIV", "XXL", "S/M/L", "N/A", "f(x)", "O(n log n)", "Ctrl-C", "host01"),
         *('"GET /a b HTTP/1.1"', "[12/May/2024:10:32:11 +0000]", "caf%C3%A9"),
         "Fri, 3 May 2024 10:15:00 +0200",
+        *("#a#bc", "n/a", "c/o", "tom[at]x.org", "/həˈloʊ/", "ᴛɪɴʏ", "tom(at)x.org"),
         *("C:\\My Files\\a (1)\\b.txt", "a.c:12:5", "java.io.IOException", ".@name"),
         *('"Tom Hill" <t@b.org>', "Tom Hill <t@b.org>", "[y/N]", "DD/MM/YYYY", "YYYY-MM-DD"),
         *("text/html; charset=utf-8", "application/json", "Content-Type:", "rgb(255, 0, 0)"),
@@ -519,7 +520,7 @@ def test_entities_of_letters_in_a_word_are_letters():
     double = CapitalsDouble()
     found = translate_placeables(["Caf&eacute; isn&#39;t Fish &amp; Co", "R&amp;D"], double)
     assert [each.text for each in found] == ["CAFÉ ISN'T FISH &amp; CO", "R&amp;D"]
-    assert double.calls == [["Café isn't Fish ヌ Co", ""], ["R", "D"]]
+    assert double.calls == [["Café isn't Fish ヌ Co", ""]]
 
 
 def test_emoji_alone_are_kept_for_documents():
@@ -876,6 +877,13 @@ def test_words_of_signs_are_not_those_of_programs(text):
     double = CapitalsDouble()
     translate_placeables([text], double)
     assert double.calls[0] == [text]
+
+
+@pytest.mark.parametrize("text", ["A → B", "| A | B |", "A / B / C"])
+def test_a_line_of_single_capitals_is_its_own_translation(text):
+    double = CapitalsDouble(lambda text: ["lost"])
+    (found,) = translate_placeables([text], double)
+    assert found.text == text
 
 
 def test_a_single_capital_becomes_a_word_with_one_capital():
