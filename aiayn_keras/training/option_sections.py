@@ -1,4 +1,8 @@
-"""The section `model` of a recipe: a preset, what differs from it, or a model to begin with."""
+"""The sections of a recipe whose fields are the options of other parts: `model` and `evaluation`.
+
+`model` is a preset with what differs from it, or a model to begin with; `evaluation` says how
+validation and test text are translated and scored.
+"""
 
 import dataclasses
 from typing import Annotated, Any, ClassVar, Literal
@@ -23,6 +27,8 @@ from aiayn_keras.training.recipe_sections import Section, Share, integer_within,
 from aiayn_keras.training.translation_scores import check_bleu_tokenizer
 
 DEFAULT_PRESET = "transformer_base"
+_TYPE_OF_DEFAULT = {bool: bool, float: Share}
+_NO_SEARCH_OPTIONS = "bleu_tokenizer", "lowercase", "engine"
 
 
 class _ModelBase(Section):
@@ -146,7 +152,6 @@ _TYPE_OF_OPTION = {
     "activation": Annotated[str, AfterValidator(_known_activation)],
     "position_embedding": Literal["sinusoidal", "learned"],
 }
-_TYPE_OF_DEFAULT = {bool: bool, float: Share}
 
 
 def _type_of_option(name):
@@ -159,9 +164,6 @@ ModelSection = pydantic.create_model(
     **{"class": (Annotated[str, Field(pattern=r"^[\w.]+:\w+$")] | None, None)},
     **{name: (_type_of_option(name) | None, None) for name in BACKBONE_DEFAULTS},
 )
-
-
-_NO_SEARCH_OPTIONS = "bleu_tokenizer", "lowercase", "engine"
 
 
 def _type_of_search_option(field):
