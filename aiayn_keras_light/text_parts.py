@@ -7,6 +7,10 @@ the sentence is translated; it is treated as an emoji is, see `inner_emoji`.
 **Ellipses** stay. Models that have read few of them write a full stop for an ellipsis, or lose
 words behind it. So the parts of `Well... I think so.` are translated as sentences, and the ellipses
 put back.
+
+**A foreign word behind a sentence**, such as the name of `See you soon. Владимир`, is translated as
+a text of its own, since models write the sentence before it differently. A word is taken for
+foreign if it has letters beyond ASCII.
 """
 
 import dataclasses
@@ -31,6 +35,11 @@ _INNER = re.compile(
 )
 _LAST = re.compile(rf"(?<=\w)(?P<mark>{_ELLIPSIS})(?P<closers>{_CLOSERS})(?=\s*\Z)")
 _MAX_MARKS = 200
+_BEFORE_LAST_WORD = re.compile(
+    r"(?<![A-Za-z])(?:(?P<word>[A-Za-z]{2,20})\.|[A-Za-z]{1,20}[!?])\s+(?=\w\S*\Z)"
+)
+_ABBREVIATION = re.compile(r"[A-Z][a-z]{1,3}|(?i:ft|vs|cf|ca|viz|feat|dept|incl|approx)")
+"""Words with a full stop that need not end a sentence; so are short names, such as `Tom`."""
 _PAIRS = ("()", "[]", "{}", "“”", "«»")
 
 
@@ -119,7 +128,7 @@ def with_asides(text, asides):
 
 
 def translate_ellipses(texts, translate, progress=None):
-    """Translates texts, and keeps their ellipses.
+    """Translates texts, and keeps their ellipses; see above for foreign words behind sentences.
 
     Args:
         texts: List of strings.
@@ -166,8 +175,11 @@ class _Part(NamedTuple):
 
 
 def _cut(text):
-    """The first ellipsis of a text and its `_Part`s; None if it has no ellipsis to cut at."""
-    if not 0 < text.count("...") + text.count("…") <= _MAX_MARKS:
+    """The first ellipsis of a text and its `_Part`s; None if there is nothing to cut at."""
+    num_marks = text.count("...") + text.count("…")
+    if num_marks == 0:
+        return _cut_before_foreign_word(text)
+    if num_marks > _MAX_MARKS:
         return None
     first = _FIRST.match(text)
     parts, start = [], first.end() if first else 0
@@ -187,6 +199,20 @@ def _cut(text):
     if not parts or (first is None and [part.text for part in parts] == [text]):
         return None
     return text[:start], parts
+
+
+def _cut_before_foreign_word(text):
+    """As `_cut`, where the last word of a text in ASCII letters stands behind a sentence."""
+    found = _BEFORE_LAST_WORD.search(text)
+    if not found or (found["word"] and _ABBREVIATION.fullmatch(found["word"])):
+        return None
+    words = text[: found.end()].rstrip()
+    rest = text[found.end() :]
+    if rest.isascii() or not any(map(str.isalpha, rest)) or not _is_balanced(words):
+        return None
+    if not all(character.isascii() for character in words if character.isalpha()):
+        return None
+    return "", [_Part(words, "", text[len(words) : found.end()]), _Part(rest, "", "")]
 
 
 def _is_balanced(words):

@@ -58,6 +58,33 @@ def test_the_model_reads_sentences():
     assert [(len(each.hypotheses), each.score) for each in found] == [(2, -2), (1, -4), (2, -2)]
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("See you soon. Владимир", ["See you soon.", "Владимир"]),
+        ("Where is it?  東京!", ["Where is it?", "東京!"]),
+        ("Thanks! Škoda", ["Thanks!", "Škoda"]),
+        ("I met Mr. Škoda", None),
+        ("A song feat. Beyoncé", None),
+        ("See you soon. Tom", None),
+        ("It was 5. Škoda", None),
+        ('He said "come. Škoda"', None),
+        ("Nos vemos mañana. Łódź", None),
+        ("See you. 👋", None),
+    ],
+)
+def test_a_foreign_word_behind_a_sentence_is_a_text_of_its_own(text, parts):
+    double = SentencesDouble()
+    (found,) = translate_ellipses([text], double)
+    assert found.text == text.upper()
+    assert [texts for texts, _ in double.calls] == ([[""], parts] if parts else [[text]])
+
+
+def test_words_are_found_in_texts_as_long_as_they_come():
+    for text in ("a. " * 50_000 + "é", "a" * 100_000 + "é", "ab!" + " " * 100_000 + "é é"):
+        assert translate_ellipses([text], SentencesDouble())
+
+
 def test_a_text_of_which_a_part_has_no_translation_has_none():
     assert translate_ellipses(["so... nothing"], SentencesDouble()) == [None]
 
