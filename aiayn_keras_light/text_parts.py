@@ -38,8 +38,11 @@ _MAX_MARKS = 200
 _BEFORE_LAST_WORD = re.compile(
     r"(?<![A-Za-z])(?:(?P<word>[A-Za-z]{2,20})\.|[A-Za-z]{1,20}[!?])\s+(?=\w\S*\Z)"
 )
-_ABBREVIATION = re.compile(r"[A-Z][a-z]{1,3}|(?i:ft|vs|cf|ca|viz|feat|dept|incl|approx)")
-"""Words with a full stop that need not end a sentence; so are short names, such as `Tom`."""
+_ABBREVIATION = re.compile(
+    r"(?i:Mr|Mrs|Ms|Mx|Dr|Prof|Rev|Hon|Mt|Gen|Col|Maj|Capt|Cmdr|Lt|Sgt|Cpl|Gov|Sen|Rep|Pres|St|Sra?|"
+    r"Srta|Dra|Mme|Mlle|Hr|Fr|ft|feat|vs|cf|ca|viz|dept|incl|approx)"
+)
+"""Words with a full stop that do not end a sentence."""
 _PAIRS = ("()", "[]", "{}", "“”", "«»")
 
 
