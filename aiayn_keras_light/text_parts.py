@@ -14,6 +14,7 @@ foreign if it has letters beyond ASCII.
 """
 
 import dataclasses
+import heapq
 import re
 from typing import NamedTuple
 
@@ -62,10 +63,43 @@ def joined(parts, translations):
         translations: The `Translation` of each of the words.
 
     Returns:
-        A `Translation` with one hypothesis, of the best of each part.
+        A `Translation`. Its hypotheses are the best combinations of those of the parts, at most as
+        many as one part has; scores are sums.
     """
+    distinct = [_distinct(each.hypotheses) for each in translations]
+    count = max(map(len, distinct))
+    best = [(0.0, None)]
+    for hypotheses in distinct:
+        longer = [
+            (score + each.normalized_score, (each, before))
+            for score, before in best
+            for each in hypotheses
+        ]
+        best = heapq.nlargest(2 * count, longer, key=lambda scored: scored[0])
+    found = [_joined_hypotheses(parts, _in_order(last)) for _, last in best]
+    return as_translation(_distinct(found)[:count])
+
+
+def _distinct(hypotheses):
+    """The hypotheses without those whose text a better one has."""
+    found = {}
+    for each in hypotheses:
+        found.setdefault(each.text, each)
+    return [*found.values()]
+
+
+def _in_order(last):
+    """The hypotheses of the parts from a pair of the last one and the pair before it."""
+    hypotheses = []
+    while last is not None:
+        each, last = last
+        hypotheses.append(each)
+    return hypotheses[::-1]
+
+
+def _joined_hypotheses(parts, hypotheses):
     whole = parts[0]
-    for words, kept, each in zip(parts[1::2], parts[2::2], translations, strict=True):
+    for words, kept, each in zip(parts[1::2], parts[2::2], hypotheses, strict=True):
         text = begin_alike(words, each.text)
         if words[0].isupper() and not any(map(str.isalpha, whole)):
             text = text[:1].upper() + text[1:]
@@ -73,15 +107,11 @@ def joined(parts, translations):
         before = UNSPACED_LETTER.match(words[0]) and _need_space(whole, text)
         after = UNSPACED_LETTER.match(words[-1]) and _need_space(text, kept)
         whole += f"{' ' * bool(before)}{text}{' ' * bool(after)}{kept}"
-    return as_translation(
-        [
-            Hypothesis(
-                whole,
-                sum(each.score for each in translations),
-                sum(each.normalized_score for each in translations),
-                tuple(token for each in translations for token in each.tokens),
-            )
-        ]
+    return Hypothesis(
+        whole,
+        sum(each.score for each in hypotheses),
+        sum(each.normalized_score for each in hypotheses),
+        tuple(token for each in hypotheses for token in each.tokens),
     )
 
 
@@ -139,8 +169,7 @@ def translate_ellipses(texts, translate, progress=None):
         progress: As in `translate_placeables`.
 
     Returns:
-        List of `Translation`. A text that is cut has one hypothesis, whose scores are the sums of
-        those of its parts.
+        List of `Translation`; see `joined` for a text that is cut.
 
     Raises:
         TextError: As `translate`, with the place of the text in `texts`.
