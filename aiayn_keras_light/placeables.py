@@ -52,6 +52,7 @@ _CODE = r"[A-Za-z]{2,3}(?:[_@-]\w+)*"
 _TAG = re.compile(rf"(?:\s*(?:>>{_CODE}<<|<2{_CODE}>)\s*)?")
 """The target language before a text, as models of several languages read it, or nothing."""
 _IS_CODE = re.compile(r"\W*[A-HJ-Z]\W*")
+_IS_BETWEEN_LABELS = re.compile(r"[\W_]*(?:\w{1,3}[.)]\s*)?")
 _FIRST_SIGNS = re.compile(r"\W*")
 _SPACES = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
 _LAST_SIGNS = _SPACES + "([{\"'“‘«:;,–—-"
@@ -241,7 +242,7 @@ def _translate_sentences(texts, translate, progress, pattern):
         for row, parts in zip(failed, cut, strict=True):
             others = [next(remaining) for _ in parts[1::2]]
             for place, other in enumerate(others):
-                if other and not any(map(str.isalnum, parts[2 * place])):  # "Home > Shoes"
+                if other and _IS_BETWEEN_LABELS.fullmatch(parts[2 * place]):  # Home > Shoes
                     others[place] = _with_capital(parts[2 * place + 1], other)
             found[row] = joined(parts, others)
     return [

@@ -355,7 +355,13 @@ def test_every_hypothesis_has_the_emoji_and_a_cut_text_too():
         "Fri, 3 May 2024 10:15:00 +0200",
         *("#a#bc", "n/a", "c/o", "tom[at]x.org", "/həˈloʊ/", "ᴛɪɴʏ", "tom(at)x.org"),
         *("C:\\My Files\\a (1)\\b.txt", "a.c:12:5", "java.io.IOException", ".@name"),
-        *('"Tom Hill" <t@b.org>', "Tom Hill <t@b.org>", "[y/N]", "DD/MM/YYYY", "YYYY-MM-DD"),
+        *(
+            '"Tom Hill" <t@b.org>',
+            "[y/N]",
+            "[Y]",
+            "DD/MM/YYYY",
+            "YYYY-MM-DD",
+        ),
         *("text/html; charset=utf-8", "application/json", "Content-Type:", "rgb(255, 0, 0)"),
         *("com.x.App.main(App.java:42)", "⌘C", "⇧⌘P", "Esc", "'85", "’90s", "§ 5(2)", "§§ 3"),
         *("10 Hill Street", "221B Old Hill St.", "7:15, 7:45", "6-4, 7-6 (5)"),
@@ -604,6 +610,22 @@ def test_a_second_quotation_mark_does_not_cut_a_line():
     assert double.calls == [["the word « chat » is short"]]
 
 
+def test_items_of_a_list_begin_as_in_the_text():
+    double = CapitalsDouble(lambda text: [text.lower()])
+    (found,) = translate_placeables(["1. Tea 2. Cake 3. Milk b) More"], double)
+    assert found.text == "1. Tea 2. Cake 3. Milk b) More"
+
+
+def test_a_name_before_an_address_stays_in_the_head_of_a_mail():
+    double = CapitalsDouble()
+    texts = ["From: Tom Hill <t@b.org>, O. Y. Hill <o@b.org>", "Contact Us <o@b.org>"]
+    found = translate_placeables(texts, double)
+    assert [each.text for each in found] == [
+        "FROM: Tom Hill <t@b.org>, O. Y. Hill <o@b.org>",
+        "CONTACT US <o@b.org>",
+    ]
+
+
 def test_parts_between_signs_begin_as_in_the_text():
     double = CapitalsDouble(lambda text: [text.lower()])
     found = translate_placeables(["Home > Shoes / red", "Go to <b>Tom</b>'s"], double)
@@ -799,6 +821,7 @@ def test_signs_for_words_are_words():
         ("T: 12 M: tea", ["tea"]),
         ("Name: Tom Size: 5 kg Age: 3", ["Name: Tom", "Size: 5 kg", "Age: 3"]),
         ("&Tea &Cake", ["Tea", "Cake"]),
+        ("take a) or b).", ["take", "or"]),
         ("==tea==, cake", ["tea", "cake"]),
         ("DEBUG:root:tea", ["tea"]),
     ],
@@ -821,7 +844,7 @@ def test_a_line_is_cut_at_items_labels_and_accelerators(text, parts):
             "a &b",
             "He & She",
         ),
-        *('I said "I am 5" and', "the 'top 5' are", "“I am 5” is", 'say "5".'),
+        *('I said "I am 5" and', "the 'top 5' are", "the '10 best' are", "“I am 5” is", 'say "5".'),
         *("10 Hard Drive tea", "2 Red Hill Streets", "plan B is"),
     ],
 )
