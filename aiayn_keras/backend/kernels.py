@@ -1,4 +1,4 @@
-"""Matrix products, gathers and cache updates, in each backend's fastest form."""
+"""Matrix products, gathers, cache updates and dropout, in each backend's fastest form."""
 
 import contextlib
 
@@ -15,6 +15,9 @@ else:  # A compiled step costs what its operations cost.
 
 _BFLOAT16_PRODUCTS = "auto_mixed_precision_onednn_bfloat16"
 """Name of TensorFlow's option."""
+# Multipliers and shifts of a mixing function (https://github.com/skeeto/hash-prospector): each bit
+# of its result depends on every bit of its input.
+_GOLDEN_RATIO, _FIRST, _SECOND = 0x9E3779B9, 0x7FEB352D, 0x846CA68B
 
 
 def bfloat16_products():
@@ -311,11 +314,6 @@ def cast_preprocessed(x, dtype):
     import tensorflow as tf
 
     return tf.cast(x, dtype)
-
-
-# Multipliers and shifts of a mixing function (https://github.com/skeeto/hash-prospector): each bit
-# of its result depends on every bit of its input.
-_GOLDEN_RATIO, _FIRST, _SECOND = 0x9E3779B9, 0x7FEB352D, 0x846CA68B
 
 
 def drop(x, rate, seed_generator):
