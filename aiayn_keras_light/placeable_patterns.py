@@ -45,7 +45,7 @@ PATTERN = (
     r"""(?:
         (?<!\w)[A-Za-z][A-Za-z0-9+.-]{1,30}://ADDRESS
       | \b(?i:www)\.ADDRESS
-      | \bmailto:ADDRESS
+      | \bmailto:ADDRESS | (?<!\S)[._]{2,4}(?:[/-][._]{2,4})+(?!\S)     # __/__/____
       | (?<!\w)(?:tel|sms|data|urn|magnet|javascript):(?=[^\s:])ADDRESS
       | (?<![\w.+%-])[\w.+%-]{1,64}@[\w-]+(?:\.[\w-]+)+:[\w.~-]+/ADDRESS  # git@x.org:a/b
       | (?<![\w.+%-])(?:[\w.+%-]|(?<=\w)['’](?=\w)){1,64}@(?:[\w-]+(?:\.[\w-]+)+|localhost\b)
@@ -269,6 +269,7 @@ CODES = rf"""
       | (?<![\w/])(?:n/a|c/o|a/c|i/o|[wv]/v|a/b)(?![\w/]) | (?<!\w)\w+[\[(]at[\])][\w.-]+\w
       | (?<![\w/])/[^\s/]{{0,20}}[ɐ-ʯˈˌː][^\s/]{{0,30}}/(?![\w/])
       | (?<!\w)\w{{0,30}}[ᴀ-ᴢ]\w{{0,30}}(?!\w)
+      | (?<=[a-z:][ ])A(?=[,.;!?)]|\s*\Z)                                  # Grade: A
       | (?<!\w)(?:EU|US|UK)[ ]\d+(?:[.,]\d)?(?![\w,])(?=[ ]*(?:/|\Z))
       | (?<!\w)ISSN:?[ ]\d{{4}}-\d{{3}}[\dXx](?!\w)
       | (?<![\w-])(?:\d{{1,2}}-(?:in|for)-\d{{1,2}}|[a-z]\d\d[a-z]|[bpc]2[bpc]|k8s)(?![\w-])
@@ -388,20 +389,27 @@ LEAD = re.compile(
     r"|[A-Za-z]\)|\(?\d{1,3}(?:\.\d{1,3}){1,4}\)|\d{1,3}[–-](?=\s+[A-Z])|o(?=\t)"
     r"|[A-Za-z]\.(?=\s+[A-Z](?!\.))|[a-h]\.(?=\s+[a-z]{2,}(?![\w.]))|[A-Z]:|%+|;+"
     r"|(?i:re|fwd?|aw|wg|rv|tr|sv)(?:\[\d+\])?[ ]?:"
-    rf"|{_OF_PROGRAMS}|§{{1,2}}[ \xa0]?\d+[\w.]*+(?:\(\w+\))*(?=\s+[A-Z])"
+    rf"|{_OF_PROGRAMS}|[\[(][!*?#+-][\])]|§{{1,2}}[ \xa0]?\d+[\w.]*+(?:\(\w+\))*(?=\s+[A-Z])"
     r"|\d{1,3}[ ][–-](?=\s+[^\s\d])|\d{1,2}(?:\.\d{1,2}){1,3}\.?(?=\s+[A-Z][a-z])"
     rf"|\(?(?:[ivx]{{1,5}}|[IVX]{{1,5}})[.)]|[①-⒛]|{STAMP})\s+)+"
 )
 """Marks at the beginning of a line: of a list, a heading, an answered mail, a subject, a chat."""
 
 
-_ITEM = re.compile(r"(?<!\S)(?P<cut>(\d{1,2})\.)(?=[ ]+[^\W\d_])")
+_ITEM = re.compile(r"(?<!\S)(?P<cut>(\d{1,2})([.:-]))(?=[ ]+[^\W\d_])")
 _ROW = re.compile(r"\s*[^\s,]+(?:,[^\s,]+){2,}\s*")
 _COMMA = re.compile("(?P<cut>,)")
 _LENGTHS = re.compile(
     r"(?<![\w.,])\d+(?:[.,]\d+)?(?P<sign>[\"'’′”″])(?!\w)|[“\"”]|(?<!\w)['‘](?=\w)|['’](?!\w)"
 )
 """A number with a sign of feet or inches, or a quotation mark."""
+
+
+def _next_items(items):
+    """The numbers and signs that may go on a list; that of the first may not be in the text."""
+    if not items:
+        return [(number, sign) for number in "12" for sign in ".:-"]
+    return [(str(int(items[-1][2]) + 1), items[-1][3])]
 
 
 def marks_within(text):
@@ -421,9 +429,10 @@ def marks_within(text):
         return list(_COMMA.finditer(text))
     items, found = list(_ITEM.finditer(text)), []
     for item in items:
-        if item[2] in ((str(int(found[-1][2]) + 1),) if found else ("1", "2")):
+        if item.group(2, 3) in _next_items(found):
             found.append(item)
-    found = found if len(found) > 1 else []
+    if len(found) == 1 and found[0][0] != "2-":  # the end of a sentence, or Figure 1: A house
+        found = []
     if not any(sign in text for sign in "\"'’′”″"):
         return found
     open_marks, lengths = set(), []

@@ -39,7 +39,7 @@ CLOCK_TIMES = ("17:45", "18:35", "19:25", "20:15")
 
 _SIGN_OF_ONE = re.compile(
     r",[A-Z\"]|[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\t\x1b§©®»·›•²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
-    r"|[a-z][A-Z]|[IVXLCDM]{2}|(?:Ctrl|Alt|Cmd|Shift)-|\bEsc\b|Pg[UD]|[A-Z]/[A-Z]|X[LS]"
+    r"|[a-z:] A\b|[a-z][A-Z]|[IVXLCDM]{2}|(?:Ctrl|Alt|Cmd|Shift)-|\bEsc\b|Pg[UD]|[A-Z]/[A-Z]|X[LS]"
     r"|[A-Z]['’][A-Z]|[A-Z]\. [A-Z]\.|\b[A-F]-(?!\w)|[A-Z] ?[x×] ?[A-Z]|(?<!\S)-\w"
     r"|[A-Fa-f]-[0-9A-Fa-f]{2}|[ʕᴀ-ᴢ]|'{3}|\"{3}|\.{4}|[.!?…] [-–—] "
 )
@@ -52,7 +52,7 @@ _CODE = r"[A-Za-z]{2,3}(?:[_@-]\w+)*"
 _TAG = re.compile(rf"(?:\s*(?:>>{_CODE}<<|<2{_CODE}>)\s*)?")
 """The target language before a text, as models of several languages read it, or nothing."""
 _IS_CODE = re.compile(r"\W*[A-HJ-Z]\W*")
-_IS_BETWEEN_LABELS = re.compile(r"[\W_]*(?:\w{1,3}[.)]\s*)?")
+_IS_BETWEEN_LABELS = re.compile(r"[\W_]*(?:\w{1,3}[.):-]\s*)?")
 _FIRST_SIGNS = re.compile(r"\W*")
 _SPACES = "".join(chr(n) for n in range(0x3001) if chr(n).isspace())
 _LAST_SIGNS = _SPACES + "([{\"'“‘«:;,–—-"
@@ -463,7 +463,8 @@ def _cut(text, pattern, numbers):
     parts, done = [""], 0
     for start, end, *_ in [*_spans(text, pattern, numbers), (len(text), len(text))]:
         between = text[done:start]
-        if any(map(str.isalpha, between)):
+        is_code = parts[-1].rstrip(" ").endswith(("|", "\t")) and _IS_CODE.fullmatch(between)
+        if any(map(str.isalpha, between)) and not is_code:
             first, words, last = without_signs(between)
             parts[-1] += first
             parts += [words, last]
@@ -491,6 +492,6 @@ def _mask(text, pattern, numbers=frozenset(), clocks=CLOCK_TIMES):
         is_cut |= cuts or letter == "\0"
     rest.append(text[done:])
     with_letters = [part for part in rest if any(map(str.isalpha, part))]
-    if words and len(with_letters) != 1 and all(map(_IS_CODE.fullmatch, with_letters)):  # A → B
-        return _Masked("", words, own=text)
+    if len(with_letters) != bool(words) and all(map(_IS_CODE.fullmatch, with_letters)):  # A → B
+        return _Masked("", words or {"\0": text}, own=text)
     return _Masked("" if is_cut else "".join([*pieces, rest[-1]]), words)

@@ -822,6 +822,12 @@ def test_signs_for_words_are_words():
         ("Name: Tom Size: 5 kg Age: 3", ["Name: Tom", "Size: 5 kg", "Age: 3"]),
         ("&Tea &Cake", ["Tea", "Cake"]),
         ("take a) or b).", ["take", "or"]),
+        ("1- tea 2- cake", ["tea", "cake"]),
+        ("so 1: tea 2: cake", ["so", "tea", "cake"]),
+        ("(!) tea", ["tea"]),
+        ("Tea | A | B", ["Tea"]),
+        ("Row A, plan A", ["Row ヌ, plan メ"]),
+        ("Date: __/__/____, ../../....", ["Date"]),
         ("==tea==, cake", ["tea", "cake"]),
         ("DEBUG:root:tea", ["tea"]),
     ],
@@ -838,6 +844,7 @@ def test_a_line_is_cut_at_items_labels_and_accelerators(text, parts):
     "text",
     [
         *(
+            "Figure 2: The tea",
             "I have 2. You have 3.",
             "I ate 1. you ate 3. he",
             "At 5 Anna wrote: tea",
@@ -902,7 +909,7 @@ def test_words_of_signs_are_not_those_of_programs(text):
     assert double.calls[0] == [text]
 
 
-@pytest.mark.parametrize("text", ["A → B", "| A | B |", "A / B / C"])
+@pytest.mark.parametrize("text", ["A → B", "| A | B |", "A / B / C", "A", " B. "])
 def test_a_line_of_single_capitals_is_its_own_translation(text):
     double = CapitalsDouble(lambda text: ["lost"])
     (found,) = translate_placeables([text], double)
