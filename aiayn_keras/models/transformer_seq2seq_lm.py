@@ -10,12 +10,17 @@ import numpy as np
 from aiayn_keras.backend import (
     CompiledFunctions,
     begin_computing,
-    compiles_by_default,
     identity_of,
     in_parallel,
     register_parameters,
 )
-from aiayn_keras.decoding.beam_sampler import BeamSampler, generate_tokens, until_end
+from aiayn_keras.decoding.beam_sampler import (
+    BeamSampler,
+    generate_tokens,
+    read_sampler,
+    until_end,
+    write_sampler,
+)
 from aiayn_keras.decoding.recording import options_to_record, record_search
 from aiayn_keras.decoding.scoring import (
     alignments,
@@ -124,7 +129,6 @@ class TransformerSeq2SeqLM(TrainingSteps):
             sampler: Sampler of `generate`. Defaults to `BeamSampler(4, 0.6)` (paper 6.1).
             **kwargs: As in `keras.Model.compile`; `jit_compile` defaults to True on JAX alone.
         """
-        kwargs.setdefault("jit_compile", compiles_by_default())
         if optimizer == "auto":
             optimizer = paper_adam(self.backbone.hidden_dim)
         if loss == "auto":
@@ -430,12 +434,14 @@ class TransformerSeq2SeqLM(TrainingSteps):
         return keras.saving.get_registered_name(cls) == TASK_CLASS
 
     def save_assets(self, dir_path):
-        """Writes `search_defaults` into a `.keras` file, beside the tokenizer's files."""
+        """Writes what a `.keras` file would not hold: `search_defaults`, and the sampler."""
         write_search_defaults(dir_path, self.search_defaults)
+        write_sampler(dir_path, self.sampler)
 
     def load_assets(self, dir_path):
-        """Reads the `search_defaults` of a `.keras` file."""
+        """Reads the `search_defaults` and the sampler of a `.keras` file."""
         self.search_defaults = read_search_defaults(dir_path)
+        self.sampler = read_sampler(dir_path, self.sampler)
 
     def save_to_preset(self, preset_dir, max_shard_size=None, *, weights="float32"):
         """Writes a model folder, see `keras_hub.models.Task.save_to_preset`.
@@ -474,11 +480,6 @@ class TransformerSeq2SeqLM(TrainingSteps):
             return backbone.get_layer(layer.name) if is_copied else operation_fn(layer)
 
         return super()._run_through_graph(inputs, of_backbone, call_fn)
-
-    def compile_from_config(self, config):
-        """Compiles as a loaded `.keras` file specifies; the sampler is the default."""
-        self.compile(**keras.saving.deserialize_keras_object(config))
-        self.optimizer.build(self.trainable_variables)
 
     @property
     def _tokenizer(self):
