@@ -301,6 +301,17 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         self._check_token_ids(x)
         return super().predict_on_batch(x, *args, **kwargs)
 
+    def preprocess_samples(self, x, y=None, sample_weight=None):
+        """Makes token ids of texts, see `keras_hub.models.Task`.
+
+        Raises:
+            ValueError: If the preprocessor, or a length of it, has been replaced by one that the
+                backbone cannot read.
+        """
+        if self.preprocessor is not None:
+            self.preprocessor.check_backbone(self.backbone)
+        return super().preprocess_samples(x, y, sample_weight)
+
     def _check_token_ids(self, x, y=None):
         labels = y if isinstance(self.loss, LabelSmoothedCrossEntropy) else None
         check_token_ids(x, labels, self.backbone.vocabulary_size)

@@ -92,15 +92,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
     def __init__(self, backbone, preprocessor=None, **kwargs):
         check_model_arguments(kwargs)
         if preprocessor is not None:
-            longest = max(
-                preprocessor.encoder_sequence_length, preprocessor.decoder_sequence_length
-            )
-            if longest > backbone.max_sequence_length:
-                raise ValueError(
-                    "The `preprocessor`'s sequence lengths must be at most the `backbone`'s "
-                    f"`max_sequence_length`={backbone.max_sequence_length}. Received: {longest}."
-                )
-            preprocessor.check_vocabulary_size(backbone.vocabulary_size)
+            preprocessor.check_backbone(backbone)
 
         # === Layers ===
         self.backbone = backbone
@@ -166,6 +158,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
             **options: As in KerasHub.
         """
         if self.preprocessor is not None:
+            self.preprocessor.check_backbone(self.backbone)
             inputs = check_prompts(inputs, max_length, options.get("strip_prompt"))
         texts = super().generate(inputs, max_length=max_length, **options)
         return check_written(texts, inputs, self)
@@ -485,6 +478,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
     def _tokenizer(self):
         if self.preprocessor is None:
             raise ValueError("The model has no `preprocessor` and therefore no tokenizer.")
+        self.preprocessor.check_vocabulary_size(self.backbone.vocabulary_size)
         return self.preprocessor.tokenizer
 
     def _compiled(self, key, function):

@@ -14,6 +14,7 @@ from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,
     TransformerSeq2SeqLMPreprocessor,
+    TransformerTokenizer,
 )
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy, WarmupSchedule
 from tests.helpers import assert_close
@@ -274,6 +275,29 @@ def test_new_weights_give_new_translations(small, sources):
     small.set_weights([np.random.permutation(weight) for weight in small.get_weights()])
     assert [t.score for t in small.translate(sources[:2])] != [t.score for t in before]
     assert np.abs(small.score(sources[:2], targets) - scores).min() > 1e-3
+
+
+def test_a_preprocessor_that_no_longer_fits_is_refused(small, sources):
+    """On JAX, too long rows made all weights NaN; ids of another vocabulary were other words."""
+    small.compile(run_eagerly=True)
+    texts = {"encoder_text": ["drei"], "decoder_text": ["three"]}
+    uses = [
+        lambda: small.fit(texts, verbose=0),
+        lambda: small.evaluate(texts, verbose=0),
+        lambda: small.train_on_batch(texts),
+        lambda: small.generate("drei"),
+    ]
+    preprocessor = small.preprocessor
+    preprocessor.decoder_sequence_length = 41
+    for use in uses:
+        with pytest.raises(ValueError, match=r"lengths must be at most .*=40. Received: 41"):
+            use()
+    other = TransformerTokenizer.train(sources, small.backbone.vocabulary_size - 1)
+    small.preprocessor = TransformerSeq2SeqLMPreprocessor(other, 8, 8)
+    uses += [lambda: small.translate("drei"), lambda: small.score(["drei"], ["three"])]
+    for use in uses:
+        with pytest.raises(ValueError, match="they do not belong together"):
+            use()
 
 
 # === KerasHub ===
