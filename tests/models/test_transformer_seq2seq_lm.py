@@ -279,7 +279,6 @@ def test_new_weights_give_new_translations(small, sources):
 
 def test_a_preprocessor_that_no_longer_fits_is_refused(small, sources):
     """On JAX, too long rows made all weights NaN; ids of another vocabulary were other words."""
-    small.compile(run_eagerly=True)
     texts = {"encoder_text": ["drei"], "decoder_text": ["three"]}
     uses = [
         lambda: small.fit(texts, verbose=0),
