@@ -254,11 +254,6 @@ def keeps_variables(model, is_training=False):
     if is_training and model.optimizer is not None:
         build_optimizer(model)
         variables += model.optimizer.variables
-    given = set()
-    for variable in variables:
-        if id(variable._value) in given:
-            variable._value = ops.copy(variable._value)
-        given.add(id(variable._value))
     values = [(variable, variable._value) for variable in variables]
     try:
         yield
@@ -269,6 +264,17 @@ def keeps_variables(model, is_training=False):
                 variable._value = value
         model.reset_metrics()
         raise
+    finally:
+        _unshare(variables)
+
+
+def _unshare(variables):
+    """Gives each variable of JAX a value of its own."""
+    given = set()
+    for variable in variables:
+        if id(variable._value) in given:
+            variable._value = ops.copy(variable._value)
+        given.add(id(variable._value))
 
 
 def shapes_may_change():

@@ -287,8 +287,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         """Trains on one batch, see `keras.Model.train_on_batch` and, for the data, `fit`."""
         begin_computing()
         self._check_token_ids(x, y)
-        with keeps_variables(self, is_training=True):
-            return super().train_on_batch(x, y, *args, **kwargs)
+        return super().train_on_batch(x, y, *args, **kwargs)
 
     def test_on_batch(self, x, y=None, *args, **kwargs):
         """Measures one batch, see `keras.Model.test_on_batch` and, for the data, `fit`."""

@@ -69,7 +69,7 @@ def test_a_training_with_moving_averages_goes_on(data):
     """Weights and averages were one array, which JAX was given twice: an error about None."""
     x, y = data
     model = make_model()
-    model.compile(paper_adam(8, warmup_steps=2, ema_momentum=0.5))
+    model.compile(paper_adam(8, 2, peak_learning_rate=0.01, ema_momentum=0.5))
     for train in (lambda: model.fit(x, y, verbose=0), lambda: model.train_on_batch(x, y)) * 2:
         before = model.evaluate(x, y, verbose=0)[0]
         train()
