@@ -87,7 +87,7 @@ def check_recipe(folder, recipe):
     refused = [
         f"`{name}` ({old} there, {new} here)"
         for name, (old, new) in changes.items()
-        if not is_changeable(recipe, name)
+        if not is_changeable(recipe, name) or (name == "corpus.shards" and None in (old, new))
     ]
     if refused:
         state = "a finished" if folder.evaluation.is_file() else "an unfinished"

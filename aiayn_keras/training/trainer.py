@@ -333,6 +333,12 @@ def _make_callbacks(training):
                 "weights that the training keeps itself: it goes on after an interruption, and "
                 "measures and saves the average of `optimizer.ema_momentum`. Leave it out."
             )
+        if getattr(callback, "restore_best_weights", False):
+            raise ValueError(
+                f"`training.callbacks`: {name} has `restore_best_weights`, which replaces the "
+                "weights that the training keeps itself. Leave that out: `training.keep: best` "
+                "compares the best checkpoint with the others."
+            )
         callbacks.append(callback)
     return tuple(callbacks)
 

@@ -55,6 +55,14 @@ def test_only_the_same_recipe_goes_on(tmp_path):
         check_recipe(folder, small_recipe())
 
 
+def test_text_and_prepared_shards_do_not_go_on_with_each_other(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.recipe.write_text(small_recipe("corpus.shards=here").to_yaml())
+    assert check_recipe(folder, small_recipe("corpus.shards=there"))
+    with pytest.raises(FileExistsError, match=r"`corpus.shards` \(here there, None here\)"):
+        check_recipe(folder, small_recipe())
+
+
 def test_a_changeable_field_may_differ_but_not_undo_updates(tmp_path):
     folder = RunFolder(tmp_path)
     folder.recipe.write_text(small_recipe("evaluation.num_beams=3").to_yaml())
