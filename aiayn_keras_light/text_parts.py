@@ -8,9 +8,8 @@ the sentence is translated; it is treated as an emoji is, see `inner_emoji`.
 words behind it. So the parts of `Well... I think so.` are translated as sentences, and the ellipses
 put back.
 
-**A foreign word behind a sentence**, such as the name of `See you soon. Владимир`, is translated as
-a text of its own, since models write the sentence before it differently. A word is taken for
-foreign if it has letters beyond ASCII.
+**A single word behind a sentence** is translated as a text of its own: models leave such words out
+or as they are, as in `Thank you! Bye` and `What colour is it? Red`.
 """
 
 import dataclasses
@@ -37,13 +36,15 @@ _INNER = re.compile(
 _LAST = re.compile(rf"(?<=\w)(?P<mark>{_ELLIPSIS})(?P<closers>{_CLOSERS})(?=\s*\Z)")
 _MAX_MARKS = 200
 _BEFORE_LAST_WORD = re.compile(
-    r"(?<![A-Za-z])(?:(?P<word>[A-Za-z]{2,20})\.|[A-Za-z]{1,20}[!?])\s+(?=\w\S*\Z)"
+    r"(?<![^\W\d_])(?:(?P<word>[^\W\d_]{2,20})\.|[^\W\d_]{1,20}[!?])\s+(?=\w\S*\Z)"
 )
 _ABBREVIATION = re.compile(
-    r"(?i:Mr|Mrs|Ms|Mx|Dr|Prof|Rev|Hon|Mt|Gen|Col|Maj|Capt|Cmdr|Lt|Sgt|Cpl|Gov|Sen|Rep|Pres|St|Sra?|"
-    r"Srta|Dra|Mme|Mlle|Hr|Fr|ft|feat|vs|cf|ca|viz|dept|incl|approx)"
+    r"[IVXLC]+|(?i:Mr|Mrs|Ms|Mx|Dr|Prof|Rev|Hon|Mt|Gen|Col|Maj|Capt|Cmdr|Lt|Sgt|Cpl|Gov|Sen|Rep|Pres|"
+    r"Sra?|Srta|Dra|Mme|Mlle|Hr|Fr|St|Inc|Ltd|Co|Corp|Bros|Jr|Ave|Blvd|Rd|Dept|Univ|"
+    r"ft|feat|vs|cf|ca|viz|ej|bzw|ggf|evtl|inkl|incl|approx|vol|figs?|ch|sec|nr|"
+    r"Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
 )
-"""Words with a full stop that do not end a sentence."""
+"""Words with a full stop that need not end a sentence."""
 _PAIRS = ("()", "[]", "{}", "“”", "«»")
 
 
@@ -161,7 +162,7 @@ def with_asides(text, asides):
 
 
 def translate_ellipses(texts, translate, progress=None):
-    """Translates texts, and keeps their ellipses; see above for foreign words behind sentences.
+    """Translates texts, and keeps their ellipses; see above for words behind sentences.
 
     Args:
         texts: List of strings.
@@ -210,7 +211,7 @@ def _cut(text):
     """The first ellipsis of a text and its `_Part`s; None if there is nothing to cut at."""
     num_marks = text.count("...") + text.count("…")
     if num_marks == 0:
-        return _cut_before_foreign_word(text)
+        return _cut_before_last_word(text)
     if num_marks > _MAX_MARKS:
         return None
     first = _FIRST.match(text)
@@ -233,16 +234,16 @@ def _cut(text):
     return text[:start], parts
 
 
-def _cut_before_foreign_word(text):
-    """As `_cut`, where the last word of a text in ASCII letters stands behind a sentence."""
+def _cut_before_last_word(text):
+    """As `_cut`, where a single word stands behind a sentence."""
     found = _BEFORE_LAST_WORD.search(text)
-    if not found or (found["word"] and _ABBREVIATION.fullmatch(found["word"])):
+    if not found:
+        return None
+    word, rest = found["word"], text[found.end() :]
+    if word and (rest[0].islower() or _ABBREVIATION.fullmatch(word)):
         return None
     words = text[: found.end()].rstrip()
-    rest = text[found.end() :]
-    if rest.isascii() or not any(map(str.isalpha, rest)) or not _is_balanced(words):
-        return None
-    if not all(character.isascii() for character in words if character.isalpha()):
+    if not any(map(str.isalpha, rest)) or not _is_balanced(words):
         return None
     return "", [_Part(words, "", text[len(words) : found.end()]), _Part(rest, "", "")]
 
