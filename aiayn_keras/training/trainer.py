@@ -286,6 +286,7 @@ def _prepare(recipe, folder, devices):
         own_callbacks=own_callbacks,
         initial=initial,
     )
+    engine_of_recipe(run.translator, recipe.evaluation)
     before = None
     if folder.recipe.is_file():
         old, batches = load_recipe(folder.recipe), run.batches

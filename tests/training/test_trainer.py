@@ -53,11 +53,11 @@ def test_nearly_all_sources_are_of_the_length_that_is_said_to_be_learned(trained
     assert np.mean(sources < tokenizer.learned_length) < 0.99
 
 
-def test_an_engine_that_cannot_do_the_search_is_refused_before_the_first_update(tmp_path):
+def test_an_engine_that_cannot_do_the_search_is_refused_before_anything_is_written(tmp_path):
     settings = "evaluation.engine=ctranslate2", "evaluation.no_repeat_ngram_size=2"
     with pytest.raises(EngineError, match=r"`evaluation\.engine`=ctranslate2: .*cannot be used"):
         train(small_recipe(*settings), tmp_path)
-    assert not (tmp_path / "history.json").exists()
+    assert not (tmp_path / "recipe.yaml").exists()
 
 
 def test_the_evaluation_keeps_the_signature(trained_run):
