@@ -360,6 +360,7 @@ def _open_folder(run, before):
             set_aside_damaged_history(folder.history)
             for checkpoints in (folder.checkpoints, folder.stopped):
                 set_aside_damaged_checkpoints(checkpoints)
+            check_folder(folder)  # of a finished training, a checkpoint must be left
             _note_changes(run, before)  # a recipe is replaced once its change is noted
         folder.create(run.recipe, run.translator.preprocessor.tokenizer, run.inputs)
         _list_bad_lines(run)

@@ -1,6 +1,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 
 import keras
@@ -58,6 +59,15 @@ def test_an_engine_that_cannot_do_the_search_is_refused_before_anything_is_writt
     with pytest.raises(EngineError, match=r"`evaluation\.engine`=ctranslate2: .*cannot be used"):
         train(small_recipe(*settings), tmp_path)
     assert not (tmp_path / "recipe.yaml").exists()
+
+
+def test_a_finished_training_whose_checkpoints_are_damaged_is_kept(trained_run, tmp_path):
+    folder = shutil.copytree(trained_run, tmp_path / "run")
+    for _, path in list_checkpoints(folder / "checkpoints"):
+        path.write_bytes(b"")
+    with pytest.raises(FileExistsError, match="no training with checkpoints"):
+        train(small_recipe("training.updates=80"), folder)
+    assert (folder / "evaluation.json").exists()
 
 
 def test_the_evaluation_keeps_the_signature(trained_run):
