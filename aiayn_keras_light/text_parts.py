@@ -7,9 +7,13 @@ the sentence is translated; it is treated as an emoji is, see `inner_emoji`.
 **Ellipses** stay. Models that have read few of them write a full stop for an ellipsis, or lose
 words behind it. So the parts of `Well... I think so.` are translated as sentences, and the ellipses
 put back.
+
+**A single word behind a sentence** is translated as a text of its own: models leave such words out
+or as they are, as in `Thank you! Bye` and `What colour is it? Red`.
 """
 
 import dataclasses
+import heapq
 import re
 from typing import NamedTuple
 
@@ -31,6 +35,16 @@ _INNER = re.compile(
 )
 _LAST = re.compile(rf"(?<=\w)(?P<mark>{_ELLIPSIS})(?P<closers>{_CLOSERS})(?=\s*\Z)")
 _MAX_MARKS = 200
+_BEFORE_LAST_WORD = re.compile(
+    r"(?<![^\W\d_])(?:(?P<word>[^\W\d_]{2,20})\.|[^\W\d_]{1,20}[!?])\s+(?=\w\S*\Z)"
+)
+_ABBREVIATION = re.compile(
+    r"[IVXLC]+|(?i:Mr|Mrs|Ms|Mx|Dr|Prof|Rev|Hon|Mt|Gen|Col|Maj|Capt|Cmdr|Lt|Sgt|Cpl|Gov|Sen|Rep|Pres|"
+    r"Sra?|Srta|Dra|Mme|Mlle|Hr|Fr|St|Inc|Ltd|Co|Corp|Bros|Jr|Ave|Blvd|Rd|Dept|Univ|"
+    r"ft|feat|vs|cf|ca|viz|ej|bzw|ggf|evtl|inkl|incl|approx|vol|figs?|ch|sec|nr|"
+    r"Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
+)
+"""Words with a full stop that need not end a sentence."""
 _PAIRS = ("()", "[]", "{}", "“”", "«»")
 
 
@@ -50,10 +64,43 @@ def joined(parts, translations):
         translations: The `Translation` of each of the words.
 
     Returns:
-        A `Translation` with one hypothesis, of the best of each part.
+        A `Translation`. Its hypotheses are the best combinations of those of the parts, at most as
+        many as one part has; scores are sums.
     """
+    distinct = [_distinct(each.hypotheses) for each in translations]
+    count = max(map(len, distinct))
+    best = [(0.0, None)]
+    for hypotheses in distinct:
+        longer = [
+            (score + each.normalized_score, (each, before))
+            for score, before in best
+            for each in hypotheses
+        ]
+        best = heapq.nlargest(2 * count, longer, key=lambda scored: scored[0])
+    found = [_joined_hypotheses(parts, _in_order(last)) for _, last in best]
+    return as_translation(_distinct(found)[:count])
+
+
+def _distinct(hypotheses):
+    """The hypotheses without those whose text a better one has."""
+    found = {}
+    for each in hypotheses:
+        found.setdefault(each.text, each)
+    return [*found.values()]
+
+
+def _in_order(last):
+    """The hypotheses of the parts from a pair of the last one and the pair before it."""
+    hypotheses = []
+    while last is not None:
+        each, last = last
+        hypotheses.append(each)
+    return hypotheses[::-1]
+
+
+def _joined_hypotheses(parts, hypotheses):
     whole = parts[0]
-    for words, kept, each in zip(parts[1::2], parts[2::2], translations, strict=True):
+    for words, kept, each in zip(parts[1::2], parts[2::2], hypotheses, strict=True):
         text = begin_alike(words, each.text)
         if words[0].isupper() and not any(map(str.isalpha, whole)):
             text = text[:1].upper() + text[1:]
@@ -61,15 +108,11 @@ def joined(parts, translations):
         before = UNSPACED_LETTER.match(words[0]) and _need_space(whole, text)
         after = UNSPACED_LETTER.match(words[-1]) and _need_space(text, kept)
         whole += f"{' ' * bool(before)}{text}{' ' * bool(after)}{kept}"
-    return as_translation(
-        [
-            Hypothesis(
-                whole,
-                sum(each.score for each in translations),
-                sum(each.normalized_score for each in translations),
-                tuple(token for each in translations for token in each.tokens),
-            )
-        ]
+    return Hypothesis(
+        whole,
+        sum(each.score for each in hypotheses),
+        sum(each.normalized_score for each in hypotheses),
+        tuple(token for each in hypotheses for token in each.tokens),
     )
 
 
@@ -119,7 +162,7 @@ def with_asides(text, asides):
 
 
 def translate_ellipses(texts, translate, progress=None):
-    """Translates texts, and keeps their ellipses.
+    """Translates texts, and keeps their ellipses; see above for words behind sentences.
 
     Args:
         texts: List of strings.
@@ -127,8 +170,7 @@ def translate_ellipses(texts, translate, progress=None):
         progress: As in `translate_placeables`.
 
     Returns:
-        List of `Translation`. A text that is cut has one hypothesis, whose scores are the sums of
-        those of its parts.
+        List of `Translation`; see `joined` for a text that is cut.
 
     Raises:
         TextError: As `translate`, with the place of the text in `texts`.
@@ -166,8 +208,11 @@ class _Part(NamedTuple):
 
 
 def _cut(text):
-    """The first ellipsis of a text and its `_Part`s; None if it has no ellipsis to cut at."""
-    if not 0 < text.count("...") + text.count("…") <= _MAX_MARKS:
+    """The first ellipsis of a text and its `_Part`s; None if there is nothing to cut at."""
+    num_marks = text.count("...") + text.count("…")
+    if num_marks == 0:
+        return _cut_before_last_word(text)
+    if num_marks > _MAX_MARKS:
         return None
     first = _FIRST.match(text)
     parts, start = [], first.end() if first else 0
@@ -187,6 +232,20 @@ def _cut(text):
     if not parts or (first is None and [part.text for part in parts] == [text]):
         return None
     return text[:start], parts
+
+
+def _cut_before_last_word(text):
+    """As `_cut`, where a single word stands behind a sentence."""
+    found = _BEFORE_LAST_WORD.search(text)
+    if not found:
+        return None
+    word, rest = found["word"], text[found.end() :]
+    if word and (rest[0].islower() or _ABBREVIATION.fullmatch(word)):
+        return None
+    words = text[: found.end()].rstrip()
+    if not any(map(str.isalpha, rest)) or not _is_balanced(words):
+        return None
+    return "", [_Part(words, "", text[len(words) : found.end()]), _Part(rest, "", "")]
 
 
 def _is_balanced(words):

@@ -40,6 +40,7 @@ from aiayn_keras.backend.kernels import (
     attends_by_rows,
     bfloat16_products,
     cast_preprocessed,
+    drop,
     float32_matmul,
     float32_matmul_transposed,
     initial_length,
@@ -49,6 +50,7 @@ from aiayn_keras.backend.kernels import (
     pack_kernel,
     project_together,
     rounds_products,
+    seed_torch_dropout,
     swap_heads,
     take,
     take_in_rows,
@@ -56,7 +58,6 @@ from aiayn_keras.backend.kernels import (
 )
 from aiayn_keras.backend.model_changes import WeightsSnapshot, changes_of, is_known, note_settings
 from aiayn_keras.backend.projected_loss import projected_cross_entropy, projects_in_loss
-from aiayn_keras.backend.randomness import drop, seed_torch_dropout
 
 __all__ = [
     "CompiledFunctions",

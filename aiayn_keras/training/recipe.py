@@ -16,8 +16,7 @@ from aiayn_keras.backend import DevicesError, compiles_by_default, open_devices
 from aiayn_keras.common.untrusted_yaml import MAX_YAML_BYTES, line_of_key, parse_yaml
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerSeq2SeqLM
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy
-from aiayn_keras.training.evaluation_section import EvaluationSection
-from aiayn_keras.training.model_section import DEFAULT_PRESET, ModelSection
+from aiayn_keras.training.option_sections import DEFAULT_PRESET, EvaluationSection, ModelSection
 from aiayn_keras.training.recipe_sections import (
     MAX_WEIGHTS,
     AugmentationSection,

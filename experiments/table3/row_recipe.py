@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from aiayn_keras.training import load_recipe
-from aiayn_keras.training.model_section import ModelSection
+from aiayn_keras.training.option_sections import ModelSection
 from aiayn_keras.training.recipe_sections import OptimizerSection
 
 _NORMALIZATION = "nmt_nfkc"

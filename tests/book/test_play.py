@@ -474,14 +474,11 @@ def test_a_link_is_followed_although_an_answer_puts_the_old_one_back(page):
     assert page.find("beams-value").get_property("value") == "3"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("missing", "message"),
     [
-        pytest.param(
-            "ort.wasm.min.mjs",
-            "The model's program cannot be started: its files cannot be fetched",
-            marks=pytest.mark.slow,
-        ),
+        ("ort.wasm.min.mjs", "The model's program cannot be started: its files cannot be fetched"),
         ("ort-wasm-simd-threaded.wasm", "ONNX Runtime cannot be started; is the network there"),
     ],
 )
@@ -524,6 +521,7 @@ def test_a_phone_shows_all_views_without_scrolling_sideways(page, scheme):
         prefer_scheme(page.browser, None)
 
 
+@pytest.mark.slow
 def test_the_tour_shows_a_view_that_was_not_there_yet(page):
     page.open()
     page.browser.execute_script(  # before the model is there
@@ -662,6 +660,7 @@ def test_the_words_are_explained_at_the_press_of_a_button(page):
     assert "The two halves of the model" in page.find("words").text
 
 
+@pytest.mark.slow
 def test_a_page_that_a_frame_lacks_is_named_and_shown_once_it_is_there(browser, folder, tmp_path):
     shutil.copytree(folder, tmp_path / "play")
     file = (tmp_path / "play/explorer.txt").rename(tmp_path / "explorer.txt")
@@ -690,6 +689,7 @@ def test_without_a_network_a_page_that_a_frame_lacks_is_named(page):
     assert not page.frames("steps")
 
 
+@pytest.mark.slow
 def test_the_link_to_the_views_keeps_the_address_of_what_is_seen(page):
     page.open(text=SENTENCE, view="next")
     page.wait(lambda: page.text_of("status").startswith("Probability"))
@@ -764,6 +764,7 @@ def test_the_next_piece_has_the_probability_that_it_has_in_a_translation(page):
     assert cells[:2] == [first, percentage]
 
 
+@pytest.mark.slow
 def test_bars_and_chosen_tab_are_seen_with_forced_colors(page):
     with forced_colors(page.browser):
         page.open(text=SENTENCE, view="next")

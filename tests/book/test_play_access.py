@@ -7,6 +7,8 @@ from tests.play_in_browser import FILLED, press, shown_next, texts_of
 pytest.importorskip("onnx")
 pytest.importorskip("tokenizers")
 
+pytestmark = pytest.mark.slow
+
 SENTENCE = "The old man has seventy-one red houses."
 NAMED = {
     *("button", "checkbox", "link", "radio", "slider", "tab", "tabpanel", "tablist", "textbox"),

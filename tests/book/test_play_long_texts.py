@@ -11,6 +11,8 @@ from tests.play_in_browser import PlayPage, texts_of
 pytest.importorskip("onnx")
 pytest.importorskip("tokenizers")
 
+pytestmark = pytest.mark.slow
+
 SENTENCE = "The old man has seventy-one red houses."
 
 

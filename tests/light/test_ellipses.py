@@ -1,5 +1,6 @@
 """Ellipses stay, and the sentences around them are translated as sentences."""
 
+import itertools
 import re
 
 import pytest
@@ -58,8 +59,73 @@ def test_the_model_reads_sentences():
     assert [(len(each.hypotheses), each.score) for each in found] == [(2, -2), (1, -4), (2, -2)]
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("See you soon. Владимир", ["See you soon.", "Владимир"]),
+        ("Where is it?  東京!", ["Where is it?", "東京!"]),
+        ("Thanks! Škoda", ["Thanks!", "Škoda"]),
+        ("Thank you. Bye!", ["Thank you.", "Bye!"]),
+        ("are you ok? yes", ["are you ok?", "yes"]),
+        ("Nos vemos mañana. Adiós", ["Nos vemos mañana.", "Adiós"]),
+        ("I met Mr. Škoda", None),
+        ("I live in the U.S. Embassy", None),
+        ("it is approx. half", None),
+        ("two tbsp. oil", None),
+        ("A song feat. Beyoncé", None),
+        ("It was 5. Škoda", None),
+        ('He said "come. Škoda"', None),
+        ("See you. 👋", None),
+    ],
+)
+def test_a_word_behind_a_sentence_is_a_text_of_its_own(text, parts):
+    double = SentencesDouble()
+    (found,) = translate_ellipses([text], double)
+    assert found.text == text.upper()
+    assert [texts for texts, _ in double.calls] == ([[""], parts] if parts else [[text]])
+
+
+def test_words_are_found_in_texts_as_long_as_they_come():
+    for text in ("a. " * 50_000 + "é", "a" * 100_000 + "é", "ab!" + " " * 100_000 + "é é"):
+        assert translate_ellipses([text], SentencesDouble())
+
+
 def test_a_text_of_which_a_part_has_no_translation_has_none():
     assert translate_ellipses(["so... nothing"], SentencesDouble()) == [None]
+
+
+def test_the_hypotheses_are_the_best_combinations_of_those_of_the_parts():
+    scores = {"So.": [-1.0, -4.0, -4.5], "What?": [-2.0, -2.5], "Well.": [-3.0]}
+
+    def translate(texts, progress):
+        return [
+            as_translation(
+                [Hypothesis(f"{text[:-1]}{n}.", 2 * x, x, (str(n),)) for n, x in enumerate(each)]
+            )
+            for text in texts
+            for each in [scores.get(text, [0.0])]
+        ]
+
+    (found,) = translate_ellipses(["So... Well... What?"], translate)
+    expected = sorted(
+        (-(a + b - 3.0), f"So{i}... Well0... What{k}.")
+        for (i, a), (k, b) in itertools.product(*map(enumerate, (scores["So."], scores["What?"])))
+    )[:3]
+    assert [(-each.normalized_score, each.text) for each in found.hypotheses] == expected
+    assert [each.score for each in found.hypotheses] == [-2 * each[0] for each in expected]
+    assert found.hypotheses[0].tokens == ("0", "0", "0")
+
+
+def test_what_is_found_twice_is_one_hypothesis():
+    def translate(texts, progress):
+        found = [
+            [("a.", -1.0), ("b.", -2.0), ("a.", -3.0)][: 3 if text == "So." else 1]
+            for text in texts
+        ]
+        return [as_translation([Hypothesis(t, s, s, ()) for t, s in each]) for each in found]
+
+    (found,) = translate_ellipses(["So... what"], translate)
+    assert [each.text for each in found.hypotheses] == ["A... a.", "B... a."]
 
 
 def test_an_error_names_the_place_of_the_text():

@@ -216,6 +216,7 @@ def test_the_page_is_used_with_the_keyboard_alone(page):
     assert page.text("#step-value") == "2 of 4"
 
 
+@pytest.mark.slow
 def test_the_steps_are_played_and_stop_at_a_press_of_the_button(page):
     from selenium.webdriver.support.wait import WebDriverWait
 
@@ -228,6 +229,7 @@ def test_the_steps_are_played_and_stop_at_a_press_of_the_button(page):
 # === Ranking ===
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_recorded_alpha_ends_with_what_the_search_returned(page, record, place, alpha):
@@ -362,6 +364,7 @@ def test_the_buttons_of_the_steps_stay_where_they_are(page, narrow):
         assert page.find("#forward")[0].rect == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_ink_and_paper_follow_the_reader_and_differ_enough(page, scheme):
     prefer_scheme(page.browser, scheme)
@@ -422,6 +425,7 @@ def test_a_page_around_the_steps_is_told_the_height_that_they_need(open_page, re
     assert int(page.browser.title) > 500
 
 
+@pytest.mark.slow
 def test_the_chosen_way_and_the_weights_are_seen_with_forced_colors(page, browser):
     with forced_colors(browser):
         page.click("#forward")

@@ -11,7 +11,7 @@ from aiayn_keras.decoding.search_options import SearchOptions
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
 from aiayn_keras.models.architecture import depths_of
 from aiayn_keras.training import Recipe, RecipeError, load_recipe, recipe_names
-from aiayn_keras.training.evaluation_section import EvaluationSection
+from aiayn_keras.training.option_sections import EvaluationSection
 from aiayn_keras_light.search_numbers import search_defaults_of
 from tests.data.text_bytes import write
 

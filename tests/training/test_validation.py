@@ -5,8 +5,8 @@ import pytest
 
 from aiayn_keras.data import ParallelText
 from aiayn_keras.decoding.translation_search import ENGINES, Engine
-from aiayn_keras.training.evaluation_section import EvaluationSection
 from aiayn_keras.training.fitting import Checkpoints, _in_float32
+from aiayn_keras.training.option_sections import EvaluationSection
 from aiayn_keras.training.translation_scores import engine_of_recipe, translate_as_recipe
 from aiayn_keras.training.validation import Validation, warn_of_shared_pairs
 from tests.random_parser import SOURCES, build_random_parser

@@ -7,7 +7,7 @@ import pytest
 from keras import ops
 
 from aiayn_keras.decoding.constraints import BalancedBrackets, Constraint, TokenAutomaton
-from aiayn_keras.training.evaluation_section import EvaluationSection
+from aiayn_keras.training.option_sections import EvaluationSection
 from aiayn_keras.training.translation_scores import translate_as_recipe
 from aiayn_keras_light.translating import NoTranslationError
 from tests.helpers import assert_close

@@ -1,12 +1,19 @@
-"""The section `model` of a recipe: a preset, what differs from it, or a model to begin with."""
+"""The sections of a recipe whose fields are the options of other parts: `model` and `evaluation`.
 
-from typing import Annotated, ClassVar, Literal
+`model` is a preset with what differs from it, or a model to begin with; `evaluation` says how
+validation and test text are translated and scored.
+"""
+
+import dataclasses
+from typing import Annotated, Any, ClassVar, Literal
 
 import keras
 import pydantic
 from pydantic import AfterValidator, Field
 
 from aiayn_keras.common.own_modules import import_own_module
+from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras.decoding.translation_search import AUTO, ENGINES, KERAS
 from aiayn_keras.models import TRANSFORMER_PRESETS, TransformerBackbone
 from aiayn_keras.models.architecture import (
     DEPTHS,
@@ -16,9 +23,12 @@ from aiayn_keras.models.architecture import (
     with_changes,
 )
 from aiayn_keras.models.transformer_backbone import BACKBONE_DEFAULTS
-from aiayn_keras.training.recipe_sections import Section, Share, integer_within
+from aiayn_keras.training.recipe_sections import Section, Share, integer_within, number_within
+from aiayn_keras.training.translation_scores import check_bleu_tokenizer
 
 DEFAULT_PRESET = "transformer_base"
+_TYPE_OF_DEFAULT = {bool: bool, float: Share}
+_NO_SEARCH_OPTIONS = "bleu_tokenizer", "lowercase", "engine"
 
 
 class _ModelBase(Section):
@@ -142,7 +152,6 @@ _TYPE_OF_OPTION = {
     "activation": Annotated[str, AfterValidator(_known_activation)],
     "position_embedding": Literal["sinusoidal", "learned"],
 }
-_TYPE_OF_DEFAULT = {bool: bool, float: Share}
 
 
 def _type_of_option(name):
@@ -154,4 +163,66 @@ ModelSection = pydantic.create_model(
     __base__=_ModelBase,
     **{"class": (Annotated[str, Field(pattern=r"^[\w.]+:\w+$")] | None, None)},
     **{name: (_type_of_option(name) | None, None) for name in BACKBONE_DEFAULTS},
+)
+
+
+def _type_of_search_option(field):
+    """Makes the type of a field of `SearchOptions` from the limits in its metadata."""
+    if field.name == "constraint":  # in a recipe, a name or a dictionary
+        return str | dict[str, Any] | None
+    bounds = {"ge": field.metadata["minimum"], "le": field.metadata.get("maximum")}
+    if field.type is float:
+        return number_within(**bounds)
+    return Annotated[field.type, Field(strict=True, **bounds)]
+
+
+class _EvaluationBase(Section):
+    """The search for translations (paper 6.1), with the fields of `SearchOptions`, and their BLEU.
+
+    Attributes:
+        bleu_tokenizer: sacreBLEU's tokenizer; `"none"` for tokenized text.
+        lowercase: Whether BLEU ignores case.
+        engine: Engine that searches, as in `TransformerSeq2SeqLM.translate`.
+    """
+
+    changeable: ClassVar = (
+        *_NO_SEARCH_OPTIONS,
+        *(field.name for field in dataclasses.fields(SearchOptions)),
+    )
+
+    bleu_tokenizer: str = "13a"
+    lowercase: bool = False
+    engine: str = AUTO
+
+    @pydantic.field_validator("bleu_tokenizer")
+    @classmethod
+    def _known(cls, name):
+        return check_bleu_tokenizer(name)
+
+    @pydantic.field_validator("engine")
+    @classmethod
+    def _known_engine(cls, name):
+        names = [AUTO, KERAS, *ENGINES]
+        if name not in names:
+            raise ValueError(f"give one of {', '.join(names)}")
+        return name
+
+    def search_options(self):
+        """Makes the `SearchOptions`, which refuse options that conflict."""
+        return SearchOptions(**self.model_dump(exclude=set(_NO_SEARCH_OPTIONS)))
+
+    @pydantic.model_validator(mode="after")
+    def _searchable(self):
+        self.search_options()
+        return self
+
+
+EvaluationSection = pydantic.create_model(
+    "EvaluationSection",
+    __base__=_EvaluationBase,
+    **{
+        field.name: (_type_of_search_option(field), field.default)
+        for field in dataclasses.fields(SearchOptions)
+        if field.name != "num_return_sequences"
+    },
 )
