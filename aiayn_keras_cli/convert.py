@@ -68,7 +68,7 @@ def read_license(folder):
     path = folder / _README
     if not path.exists():
         return None
-    lines = read_bytes(path, _MAX_LICENSE_BYTES).decode("utf-8", "replace").splitlines()
+    lines = read_bytes(path, _MAX_LICENSE_BYTES).decode("utf-8-sig", "replace").splitlines()
     if lines[:1] != [_FENCE] or _FENCE not in lines[1:]:
         return None
     # The rest may be too long to parse: some models list thousands of results.

@@ -45,7 +45,7 @@ def _show_training(folder):
         listed = ", ".join(f"{update:,}" for update in state.checkpoints)
         click.echo(f"  {'checkpoints':<22}{listed}")
     if state.best is not None:
-        click.echo(f"  {f'best by {training.monitor}':<22}update {state.best:,}")
+        click.echo(f"  {f'best by {training.monitor} ':<22}update {state.best:,}")
     if state.history:
         click.echo(_table(state.history[-_ROWS:], state.best))
     if state.changes:

@@ -67,6 +67,8 @@ def recipe(corpus, validation, test, source_language, target_language, output, n
         raise click.UsageError(f"--output must end in .yaml. Received: {output}.")
     check_is_new(output)
     texts = read_texts(corpus, validation, test)
+    for name, held_out in texts.held_out.items():
+        held_out.refuse_bad_lines(f"A training cannot leave out lines of --{name}: mend them.")
     languages = source_language, target_language
     checked = check_pairs(texts.train, texts.held_out, languages, progress=progress_of_pairs)
     click.echo(describe_text(checked))

@@ -240,7 +240,8 @@ def keeps_variables(model, is_training=False):
     """A context in which a model keeps its weights if an error, or Ctrl-C, ends it.
 
     On JAX, Keras takes them out of the variables while it computes, and puts them back only at the
-    end, or after the first step of a training.
+    end, or after the first step of a training. It also gives their memory away, so no two may share
+    it, as weights and their moving averages (`use_ema`) do when a training has ended.
 
     Args:
         model: A `keras.Model`.
@@ -263,6 +264,17 @@ def keeps_variables(model, is_training=False):
                 variable._value = value
         model.reset_metrics()
         raise
+    finally:
+        _unshare(variables)
+
+
+def _unshare(variables):
+    """Gives each variable of JAX a value of its own."""
+    given = set()
+    for variable in variables:
+        if id(variable._value) in given:
+            variable._value = ops.copy(variable._value)
+        given.add(id(variable._value))
 
 
 def shapes_may_change():

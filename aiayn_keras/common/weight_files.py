@@ -177,6 +177,23 @@ def _places_of_arrays(path):
     return places
 
 
+@contextlib.contextmanager
+def keeping_adapters_alive(model):
+    """A context in which a file of weights is loaded, after which LoRA adapters can still learn.
+
+    A file has adapters merged into the matrices beside them. Keras then sets both factors of an
+    adapter to 0, where neither has a gradient. Here, the first keeps its values.
+
+    Args:
+        model: A `keras.Model`.
+    """
+    factors = [v for v in model.variables if v.name in ("lora_kernel_a", "lora_embeddings_a")]
+    values = list(map(keras.ops.convert_to_numpy, factors))
+    yield
+    for factor, value in zip(factors, values, strict=True):
+        factor.assign(value)
+
+
 def first_not_finite(variables):
     """Returns the first Keras variable that holds a number that is not finite, or None."""
     for variable in variables:

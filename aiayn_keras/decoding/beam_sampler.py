@@ -1,10 +1,13 @@
 """Beam search with step functions of others: as a sampler of KerasHub, and for `search_tokens`.
 
-`generate_tokens` extends prompts by any such sampler.
+`generate_tokens` extends prompts by any such sampler; a `.keras` file keeps one beside the weights.
 """
 
 import functools
+import json
 import operator
+import warnings
+from pathlib import Path
 
 import keras
 import keras_hub
@@ -19,6 +22,9 @@ from aiayn_keras.decoding.cached_decoding import (
     start_decoding,
 )
 from aiayn_keras.decoding.search_options import SearchOptions
+from aiayn_keras_light.files import read_bytes, write_text
+
+_SAMPLER_FILE, _MAX_SAMPLER_BYTES = "sampler.json", 1 << 20
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
@@ -243,6 +249,11 @@ def generate_tokens(backbone, sampler, inputs, stop_token_ids, model):
         sampler.options.num_beams if shared else None,
         track_coverage=shared and bool(sampler.options.coverage_penalty),
     )
+    hidden_states = None
+    if isinstance(sampler, keras_hub.samplers.ContrastiveSampler):  # it compares with earlier ones
+        _, first, _ = next_token(prompt, cache, 1)
+        later = ops.zeros((*ops.shape(prompt), first.shape[-1]), first.dtype)[:, 1:]
+        hidden_states = ops.concatenate([ops.expand_dims(first, axis=1), later], axis=1)
     search = as_written(sampler) if type(sampler) is BeamSampler else sampler
     return search(
         next=as_written(next_token),
@@ -251,8 +262,44 @@ def generate_tokens(backbone, sampler, inputs, stop_token_ids, model):
         index=1,
         mask=inputs["decoder_padding_mask"],
         stop_token_ids=stop_token_ids,
+        hidden_states=hidden_states,
         model=model,
     )
+
+
+def write_sampler(folder, sampler):
+    """Writes a sampler into a folder, unless it is None.
+
+    Args:
+        folder: Path of the folder.
+        sampler: A `keras_hub.samplers.Sampler`.
+    """
+    if sampler is not None:
+        content = json.dumps(keras.saving.serialize_keras_object(sampler), indent=1)
+        write_text(Path(folder) / _SAMPLER_FILE, content + "\n")
+
+
+def read_sampler(folder, default):
+    """Reads a sampler from a folder, with a warning if its class is not known here.
+
+    Args:
+        folder: Path of the folder.
+        default: What is returned if the folder has none, or its class is not known.
+    """
+    path = Path(folder) / _SAMPLER_FILE
+    if not path.exists():
+        return default
+    config = json.loads(read_bytes(path, _MAX_SAMPLER_BYTES))
+    try:
+        return keras.saving.deserialize_keras_object(config)
+    except (TypeError, ValueError) as error:
+        warnings.warn(
+            f"`generate` uses {type(default).__name__}, since the sampler of the file cannot be "
+            "made here: register its class with `keras.saving.register_keras_serializable`, or "
+            f"give it to `compile`. Keras says: {' '.join(str(error).split()):.200}",
+            stacklevel=2,
+        )
+        return default
 
 
 def until_end(token_ids, stop_token_ids, prompt_mask):

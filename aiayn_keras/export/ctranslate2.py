@@ -66,7 +66,6 @@ def export_ctranslate2(model, filepath, quantization=None):
         [pieces.encode(text, out_type=str)],
         beam_size=4,
         length_penalty=0,
-        min_decoding_length=0,
         disable_unk=True,
         suppress_sequences=[["<pad>"], ["<s>"]],
     )
@@ -81,7 +80,6 @@ def export_ctranslate2(model, filepath, quantization=None):
       `length_penalty_offset=0`.
     - With α above 0 it stops at `beam_size · patience` finished hypotheses, even if a live one
       could still win: a large `patience` prevents it.
-    - It never gives an empty translation unless `min_decoding_length` is 0.
     - It spreads the probability of tokens that it may not choose over the others, so its scores
       are a little higher.
     - It cuts a source at `max_input_length` (1024) and a translation at `max_decoding_length` (256)

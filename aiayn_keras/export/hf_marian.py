@@ -332,6 +332,7 @@ def _generation_ids(model):
         **special_ids(tokenizer),
         **_further_ids(tokenizer),
         "bad_words_ids": [[token_id] for token_id in ids_never_written(tokenizer)],
+        "min_new_tokens": SearchNumbers.min_length,
         "max_length": model.backbone.max_sequence_length,
     }
 

@@ -8,6 +8,7 @@ from sentencepiece import sentencepiece_model_pb2
 
 from aiayn_keras.models.text_normalization import rules_across_characters
 from aiayn_keras.models.transformer_tokenizer import SPECIAL_PIECES
+from aiayn_keras_light.search_numbers import SearchNumbers
 
 Piece = sentencepiece_model_pb2.ModelProto.SentencePiece
 SPACE = "▁"
@@ -139,7 +140,8 @@ def _model(model):
     if spec.model_type == spec.UNIGRAM:  # the score 0 of words that are never split wins
         vocabulary = [(piece.piece, piece.score) for piece in model.pieces]
         return models.Unigram(vocabulary, unk_id=spec.unk_id, byte_fallback=spec.byte_fallback)
-    if spec.model_type == spec.BPE and not any(p.type == Piece.USER_DEFINED for p in model.pieces):
+    symbols = [piece.piece for piece in model.pieces if piece.type == Piece.USER_DEFINED]
+    if spec.model_type == spec.BPE and not symbols:
         vocabulary = {piece.piece: i for i, piece in enumerate(model.pieces)}
         merges = _merges(model.pieces)
         return models.BPE(
@@ -151,8 +153,8 @@ def _model(model):
         )
     raise ValueError(
         "`tokenizer.json` is written for a SentencePiece model of the type unigram, or BPE without "
-        "user-defined pieces. "
-        f"Received: {spec.ModelType.Name(spec.model_type)}."
+        "user-defined pieces (`whole_words`). Received: "
+        f"{spec.ModelType.Name(spec.model_type)}{f' with {symbols[0]!r:.60}' if symbols else ''}."
     )
 
 
@@ -258,6 +260,7 @@ def _generation_config(backbone, tokenizer):
     return {
         **special_ids(tokenizer),
         "suppress_tokens": ids_never_written(tokenizer),
+        "min_new_tokens": SearchNumbers.min_length,
         "max_length": backbone.max_sequence_length,
     }
 

@@ -79,7 +79,7 @@ def preprocessed_batches(data, preprocess, steps=None, batch_size=None, shuffle=
         shuffle: Whether texts in memory come in a new order each epoch.
 
     Returns:
-        The batches. The second value is `steps`, or if Keras cannot know it the number of batches.
+        The batches. The second value is the `steps` that Keras is to be given.
 
     Raises:
         ValueError: For texts in memory of unequal numbers, what is not text, batches of single
@@ -108,9 +108,7 @@ def preprocessed_batches(data, preprocess, steps=None, batch_size=None, shuffle=
         return _PreprocessedDataset(data, preprocess), steps
     if isinstance(data, Iterator):
         return _generate(data, preprocess), steps
-    if steps is None:
-        steps = _number_of_batches(data)
-    return _generate(_repeat(data), preprocess), steps
+    return _preprocessed_loader(data, preprocess, steps), steps
 
 
 def split_texts(data, validation_split):
@@ -188,6 +186,29 @@ class _PreprocessedDataset(keras.utils.PyDataset):
 
     def on_epoch_end(self):
         self._batches.on_epoch_end()
+
+
+def _preprocessed_loader(loader, preprocess, steps):
+    """A `DataLoader` of preprocessed batches, which Keras begins anew for each epoch.
+
+    If `steps` are given, it has no end. A generator would not do: to validate again, Keras takes
+    the first two batches once more, and then goes on with the next.
+    """
+    from torch import as_tensor
+    from torch.utils.data import DataLoader, IterableDataset
+
+    class Batches(IterableDataset):
+        def __iter__(self):
+            for batch in _generate(_repeat(loader) if steps else loader, preprocess):
+                yield tree.map_structure(as_tensor, batch)
+
+    class CountedBatches(Batches):
+        def __len__(self):
+            return number
+
+    number = None if steps else _number_of_batches(loader)
+    batches = Batches() if steps else CountedBatches()
+    return DataLoader(batches, batch_size=None, collate_fn=lambda batch: batch)
 
 
 def _number_of_batches(loader):

@@ -10,6 +10,7 @@ from aiayn_keras.backend import (
     begin_computing,
     build_optimizer,
     changes_of,
+    compiles_by_default,
     keeps_variables,
     projected_cross_entropy,
     projects_in_loss,
@@ -18,6 +19,7 @@ from aiayn_keras.common.weight_files import (
     check_depth,
     check_file_of_model,
     check_weight_file,
+    keeping_adapters_alive,
 )
 from aiayn_keras.layers import ReversibleEmbedding
 from aiayn_keras.models.architecture import FixedParts
@@ -71,6 +73,8 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             _refuse_probabilities(
                 loss=kwargs.get("loss"), metrics=metrics, weighted_metrics=weighted_metrics
             )
+        self._compiles_by_default = "jit_compile" not in kwargs
+        kwargs.setdefault("jit_compile", compiles_by_default())
         super().compile(*args, metrics=metrics, weighted_metrics=weighted_metrics, **kwargs)
         of_tokens = tuple(weighted_metrics or ())
         # Not those derived from them, which may do something else with the logits.
@@ -81,8 +85,25 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             of_tokens=of_tokens if are_ours and is_plain else None
         )
 
+    def get_compile_config(self):
+        """The arguments of `compile` for a `.keras` file, see `keras.Model.get_compile_config`.
+
+        `jit_compile` is among them only if it was given; the default depends on the backend.
+        """
+        config = super().get_compile_config()
+        if config and self._compiles_by_default:
+            del config["jit_compile"]
+        return config
+
+    def compile_from_config(self, config):
+        """Compiles as a loaded `.keras` file specifies, which holds the sampler elsewhere."""
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        self.optimizer.build(self.trainable_variables)
+
     def load_weights(self, filepath, **kwargs):
         """Loads what `save_weights` or `save` wrote, see `keras.Model.load_weights`.
+
+        LoRA adapters, which a file has merged into the matrices beside them, begin anew.
 
         Raises:
             OSError: If the file does not exist.
@@ -93,7 +114,8 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             check_file_of_model(filepath)
             if not kwargs.get("skip_mismatch"):
                 check_depth(filepath, self.backbone, is_inner=True)
-        super().load_weights(filepath, **kwargs)
+        with keeping_adapters_alive(self):
+            super().load_weights(filepath, **kwargs)
 
     def load_task_weights(self, filepath):
         """Loads weights that a derived class has in addition to the backbone's.
@@ -279,6 +301,17 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         self._check_token_ids(x)
         return super().predict_on_batch(x, *args, **kwargs)
 
+    def preprocess_samples(self, x, y=None, sample_weight=None):
+        """Makes token ids of texts, see `keras_hub.models.Task`.
+
+        Raises:
+            ValueError: If the preprocessor, or a length of it, has been replaced by one that the
+                backbone cannot read.
+        """
+        if self.preprocessor is not None:
+            self.preprocessor.check_backbone(self.backbone)
+        return super().preprocess_samples(x, y, sample_weight)
+
     def _check_token_ids(self, x, y=None):
         labels = y if isinstance(self.loss, LabelSmoothedCrossEntropy) else None
         check_token_ids(x, labels, self.backbone.vocabulary_size)
@@ -379,6 +412,9 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             and type(self).call is keras_hub.models.Seq2SeqLM.call
             and type(self).compute_loss is keras_hub.models.Seq2SeqLM.compute_loss
             and type(self).compute_metrics is TrainingSteps.compute_metrics
+            # A step of its own may read the logits.
+            and type(self).train_step is TrainingSteps.train_step
+            and type(self).test_step is TrainingSteps.test_step
         )
 
     def _loss_and_statistics(self, x, y, sample_weight, training):

@@ -10,7 +10,12 @@ import keras
 from keras_hub.models import Backbone
 
 from aiayn_keras.backend import note_model, note_settings, register_parameters
-from aiayn_keras.common.weight_files import check_depth, check_file_of_model, first_not_finite
+from aiayn_keras.common.weight_files import (
+    check_depth,
+    check_file_of_model,
+    first_not_finite,
+    keeping_adapters_alive,
+)
 from aiayn_keras.layers import (
     AttentionMask,
     DecoderBlock,
@@ -242,7 +247,8 @@ class TransformerBackbone(FixedParts, Backbone):
                 # Keras only warns of layers without weights in the file, as of those it is to skip.
                 action = "default" if kwargs.get("skip_mismatch") else "error"
                 warnings.filterwarnings(action, category=UserWarning)
-                super().load_weights(filepath, **kwargs)
+                with keeping_adapters_alive(self):
+                    super().load_weights(filepath, **kwargs)
         except (OSError, KeyError, ValueError, RuntimeError, UserWarning) as error:
             reason = " ".join(str(error).split())[:200]
             raise ValueError(f"{filepath} holds no weights of this model: {reason}") from error

@@ -10,12 +10,17 @@ import numpy as np
 from aiayn_keras.backend import (
     CompiledFunctions,
     begin_computing,
-    compiles_by_default,
     identity_of,
     in_parallel,
     register_parameters,
 )
-from aiayn_keras.decoding.beam_sampler import BeamSampler, generate_tokens, until_end
+from aiayn_keras.decoding.beam_sampler import (
+    BeamSampler,
+    generate_tokens,
+    read_sampler,
+    until_end,
+    write_sampler,
+)
 from aiayn_keras.decoding.recording import options_to_record, record_search
 from aiayn_keras.decoding.scoring import (
     alignments,
@@ -87,15 +92,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
     def __init__(self, backbone, preprocessor=None, **kwargs):
         check_model_arguments(kwargs)
         if preprocessor is not None:
-            longest = max(
-                preprocessor.encoder_sequence_length, preprocessor.decoder_sequence_length
-            )
-            if longest > backbone.max_sequence_length:
-                raise ValueError(
-                    "The `preprocessor`'s sequence lengths must be at most the `backbone`'s "
-                    f"`max_sequence_length`={backbone.max_sequence_length}. Received: {longest}."
-                )
-            preprocessor.check_vocabulary_size(backbone.vocabulary_size)
+            preprocessor.check_backbone(backbone)
 
         # === Layers ===
         self.backbone = backbone
@@ -124,7 +121,6 @@ class TransformerSeq2SeqLM(TrainingSteps):
             sampler: Sampler of `generate`. Defaults to `BeamSampler(4, 0.6)` (paper 6.1).
             **kwargs: As in `keras.Model.compile`; `jit_compile` defaults to True on JAX alone.
         """
-        kwargs.setdefault("jit_compile", compiles_by_default())
         if optimizer == "auto":
             optimizer = paper_adam(self.backbone.hidden_dim)
         if loss == "auto":
@@ -162,6 +158,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
             **options: As in KerasHub.
         """
         if self.preprocessor is not None:
+            self.preprocessor.check_backbone(self.backbone)
             inputs = check_prompts(inputs, max_length, options.get("strip_prompt"))
         texts = super().generate(inputs, max_length=max_length, **options)
         return check_written(texts, inputs, self)
@@ -430,12 +427,14 @@ class TransformerSeq2SeqLM(TrainingSteps):
         return keras.saving.get_registered_name(cls) == TASK_CLASS
 
     def save_assets(self, dir_path):
-        """Writes `search_defaults` into a `.keras` file, beside the tokenizer's files."""
+        """Writes what a `.keras` file would not hold: `search_defaults`, and the sampler."""
         write_search_defaults(dir_path, self.search_defaults)
+        write_sampler(dir_path, self.sampler)
 
     def load_assets(self, dir_path):
-        """Reads the `search_defaults` of a `.keras` file."""
+        """Reads the `search_defaults` and the sampler of a `.keras` file."""
         self.search_defaults = read_search_defaults(dir_path)
+        self.sampler = read_sampler(dir_path, self.sampler)
 
     def save_to_preset(self, preset_dir, max_shard_size=None, *, weights="float32"):
         """Writes a model folder, see `keras_hub.models.Task.save_to_preset`.
@@ -475,15 +474,11 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
         return super()._run_through_graph(inputs, of_backbone, call_fn)
 
-    def compile_from_config(self, config):
-        """Compiles as a loaded `.keras` file specifies; the sampler is the default."""
-        self.compile(**keras.saving.deserialize_keras_object(config))
-        self.optimizer.build(self.trainable_variables)
-
     @property
     def _tokenizer(self):
         if self.preprocessor is None:
             raise ValueError("The model has no `preprocessor` and therefore no tokenizer.")
+        self.preprocessor.check_vocabulary_size(self.backbone.vocabulary_size)
         return self.preprocessor.tokenizer
 
     def _compiled(self, key, function):

@@ -147,6 +147,21 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
                 f"`vocabulary_size` is {size}: they do not belong together."
             )
 
+    def check_backbone(self, backbone):
+        """Checks that a backbone can read what this makes of texts, also after a change to either.
+
+        Raises:
+            ValueError: For a length greater than the backbone's number of positions, or for a
+                tokenizer with a different number of tokens, see `check_vocabulary_size`.
+        """
+        longest = max(self.encoder_sequence_length, self.decoder_sequence_length)
+        if longest > backbone.max_sequence_length:
+            raise ValueError(
+                "The `preprocessor`'s sequence lengths must be at most the `backbone`'s "
+                f"`max_sequence_length`={backbone.max_sequence_length}. Received: {longest}."
+            )
+        self.check_vocabulary_size(backbone.vocabulary_size)
+
     def generate_postprocess(self, x):
         """Token ids and padding mask `(B, T)` to a list of B strings, without TensorFlow."""
         token_ids = ops.convert_to_numpy(x["decoder_token_ids"])

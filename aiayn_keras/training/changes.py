@@ -7,6 +7,8 @@ backend and the version of the package that a training began or went on with.
 
 import datetime
 import importlib.metadata
+import itertools
+import math
 import os
 from typing import Annotated, Any
 
@@ -15,6 +17,7 @@ from pydantic import Field, NonNegativeInt
 
 from aiayn_keras.backend import backend_name
 from aiayn_keras.training.recipe_sections import MONITORS
+from aiayn_keras.training.run_folder import best_update
 from aiayn_keras_light.files import read_bytes, write_text
 
 _MAX_CHANGES_BYTES = 1 << 24
@@ -204,13 +207,35 @@ def comparable(history, changes, monitor):
         changes: List of `Change`.
         monitor: The recipe's `training.monitor`.
     """
+    return _stretches(history, changes, monitor)[-1]
+
+
+def best_updates(history, changes, monitor, among):
+    """Finds the best update of each stretch of a history within which figures can be compared.
+
+    The arguments are those of `comparable` and `best_update`. Which of these updates is the best
+    can only be told by measuring them in the same way.
+
+    Returns:
+        List of updates, oldest first; without the stretches in which nothing was measured.
+    """
+    stretches = _stretches(history, changes, monitor)
+    bests = [best_update(rows, monitor, among) for rows in stretches]
+    return [update for update in bests if update is not None]
+
+
+def _stretches(history, changes, monitor):
+    """Divides a history after the updates from which on its figure was measured differently."""
     if monitor == "loss":
-        return history
-    others = [
+        return [history]
+    ends = {
         change.updates
         for change in changes
         for name in change.fields
         if name.startswith("evaluation.")
         or (name == "training.monitor" and monitor not in MONITORS)
+    }
+    return [
+        [row for row in history if first < row["updates"] <= last]
+        for first, last in itertools.pairwise(sorted({0, *ends, math.inf}))
     ]
-    return [row for row in history if row["updates"] > max(others, default=0)]

@@ -108,10 +108,10 @@ def newest_update(folder):
     return max((update for update, _ in list_checkpoints(folder)), default=0)
 
 
-def prune_checkpoints(folder, keep, best=None):
-    """Deletes all checkpoints but the last `keep` ones and the one of update `best`."""
+def prune_checkpoints(folder, keep, best=()):
+    """Deletes all checkpoints but the last `keep` ones and those of the updates `best`."""
     for update, path in list_checkpoints(folder)[:-keep]:
-        if update != best and not path.is_dir():
+        if update not in best and not path.is_dir():
             path.unlink()
 
 

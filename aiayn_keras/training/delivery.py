@@ -18,10 +18,10 @@ from aiayn_keras.training.averaging import (
     checkpoints_in_a_row,
     expected_updates,
 )
-from aiayn_keras.training.changes import comparable, value_at
+from aiayn_keras.training.changes import best_updates, value_at
 from aiayn_keras.training.checkpoints import list_checkpoints
 from aiayn_keras.training.recipe_sections import MONITORS
-from aiayn_keras.training.run_folder import best_update, read_history
+from aiayn_keras.training.run_folder import read_history
 from aiayn_keras.training.validation import Validation
 from aiayn_keras_light.checks import parse
 from aiayn_keras_light.files import read_bytes, write_text
@@ -160,7 +160,7 @@ def _load(run, candidate):
 
 
 def _all_candidates(run):
-    """Lists the last checkpoint, the means of the last ones, and the best one by the monitor."""
+    """Lists the last checkpoint, the means of the last ones, and the best ones by the monitor."""
     folder, training = run.folder, run.recipe.training
     checkpoints = dict(list_checkpoints(folder.checkpoints))
     history = read_history(folder.history, max(checkpoints))
@@ -171,11 +171,8 @@ def _all_candidates(run):
         candidates.append(Candidate(name=name, updates=row[-1:]))
     for count in range(2, min(training.average_checkpoints, len(row)) + 1):
         candidates.append(_candidate(run, row[-count:]))
-    known = comparable(history, run.changes, training.monitor)
-    best = best_update(known, training.monitor, among=checkpoints)
-    if best is not None and best != row[-1]:
-        candidates.append(_candidate(run, [best]))
-    return candidates
+    bests = best_updates(history, run.changes, training.monitor, checkpoints)
+    return candidates + [_candidate(run, [best]) for best in bests if best != row[-1]]
 
 
 def _candidate(run, updates):

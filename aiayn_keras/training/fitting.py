@@ -22,7 +22,7 @@ from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.plotting import plot_learning_curves
 from aiayn_keras.training.averaging import KeepWeights, ValidateEMA
 from aiayn_keras.training.building import InitialModel
-from aiayn_keras.training.changes import comparable, next_batch, value_at
+from aiayn_keras.training.changes import best_updates, comparable, next_batch, value_at
 from aiayn_keras.training.checkpoints import (
     list_checkpoints,
     load_newest_checkpoint,
@@ -46,7 +46,6 @@ from aiayn_keras.training.resume import RunInputs
 from aiayn_keras.training.run_folder import (
     RunFolder,
     as_columns,
-    best_update,
     column_of,
     is_out_of_patience,
     read_history,
@@ -185,7 +184,7 @@ def _fit_periods(run, start, checkpoints, position, stop):
                 shuffle=False,
                 verbose=0,
             )
-            if checkpoints.is_out_of_patience():
+            if run.model.stop_training:  # patience has ended, or a callback of the user's own
                 break
 
 
@@ -446,7 +445,7 @@ class Checkpoints(keras.callbacks.Callback):
                 write_history(self.folder.history, self.history)
         if self.writes:
             existing = dict(list_checkpoints(self.folder.checkpoints))
-            best = best_update(self._comparable(), self.training.monitor, among=existing)
+            best = best_updates(self.history, self.changes, self.training.monitor, existing)
             prune_checkpoints(self.folder.checkpoints, self.training.average_checkpoints, best)
             plot_learning_curves(as_columns(self.history), self.folder.learning_curves)
 

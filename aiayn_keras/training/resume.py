@@ -35,7 +35,7 @@ def check_folder(folder):
         folder: The `RunFolder`.
 
     Raises:
-        FileExistsError: If it holds anything else.
+        FileExistsError: If it holds anything else, or a model whose training has no checkpoints.
     """
     if folder.is_free():
         return
@@ -43,9 +43,11 @@ def check_folder(folder):
         raise FileExistsError(
             f"{folder.path} exists and does not hold a training: choose another folder."
         )
-    if (folder.path / "task.json").is_file() and not folder.checkpoints.is_dir():
+    has_checkpoints = list_checkpoints(folder.checkpoints) or list_checkpoints(folder.stopped)
+    if (folder.path / "task.json").is_file() and not has_checkpoints:
         raise FileExistsError(
-            f"{folder.path} holds a model but no training: choose another folder."
+            f"{folder.path} holds a model but no training with checkpoints, which could go on: "
+            "choose another folder. A training there may begin with this model (`model.initial`)."
         )
 
 
@@ -87,7 +89,7 @@ def check_recipe(folder, recipe):
     refused = [
         f"`{name}` ({old} there, {new} here)"
         for name, (old, new) in changes.items()
-        if not is_changeable(recipe, name)
+        if not is_changeable(recipe, name) or (name == "corpus.shards" and None in (old, new))
     ]
     if refused:
         state = "a finished" if folder.evaluation.is_file() else "an unfinished"

@@ -286,6 +286,7 @@ def _prepare(recipe, folder, devices):
         own_callbacks=own_callbacks,
         initial=initial,
     )
+    engine_of_recipe(run.translator, recipe.evaluation)
     before = None
     if folder.recipe.is_file():
         old, batches = load_recipe(folder.recipe), run.batches
@@ -333,6 +334,12 @@ def _make_callbacks(training):
                 "weights that the training keeps itself: it goes on after an interruption, and "
                 "measures and saves the average of `optimizer.ema_momentum`. Leave it out."
             )
+        if getattr(callback, "restore_best_weights", False):
+            raise ValueError(
+                f"`training.callbacks`: {name} has `restore_best_weights`, which replaces the "
+                "weights that the training keeps itself. Leave that out: `training.keep: best` "
+                "compares the best checkpoint with the others."
+            )
         callbacks.append(callback)
     return tuple(callbacks)
 
@@ -353,6 +360,7 @@ def _open_folder(run, before):
             set_aside_damaged_history(folder.history)
             for checkpoints in (folder.checkpoints, folder.stopped):
                 set_aside_damaged_checkpoints(checkpoints)
+            check_folder(folder)  # of a finished training, a checkpoint must be left
             _note_changes(run, before)  # a recipe is replaced once its change is noted
         folder.create(run.recipe, run.translator.preprocessor.tokenizer, run.inputs)
         _list_bad_lines(run)

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from aiayn_keras import TransformerBackbone, TransformerSeq2SeqLM
+from aiayn_keras import TransformerBackbone, TransformerSeq2SeqLM, paper_adam
 from tests.helpers import B, T, assert_close
 
 V = 20
@@ -63,3 +63,14 @@ def test_if_data_ends_in_an_error(method, batches, data):
     with pytest.raises(Exception):  # noqa: B017, PT011 - it may be JAX's, or that of the data
         getattr(model, method)(damaged(), verbose=0)
     assert_close(model.evaluate(x, y, verbose=0), expected, rtol=1e-6)
+
+
+def test_a_training_with_moving_averages_goes_on(data):
+    """Weights and averages were one array, which JAX was given twice: an error about None."""
+    x, y = data
+    model = make_model()
+    model.compile(paper_adam(8, 2, peak_learning_rate=0.01, ema_momentum=0.5))
+    for train in (lambda: model.fit(x, y, verbose=0), lambda: model.train_on_batch(x, y)) * 2:
+        before = model.evaluate(x, y, verbose=0)[0]
+        train()
+        assert model.evaluate(x, y, verbose=0)[0] < before

@@ -31,7 +31,7 @@ from transformers import AutoTokenizer
 folder, beams, texts = sys.argv[1], json.loads(sys.argv[2]), json.load(sys.stdin)
 tokenizer, model = (each.from_pretrained(folder) for each in (AutoTokenizer, ORTModelForSeq2SeqLM))
 inputs = tokenizer(texts, return_tensors="pt", padding=True)
-written = [model.generate(**inputs, num_beams=n, length_penalty=0.0, engine="keras") for n in beams]
+written = [model.generate(**inputs, num_beams=n, length_penalty=0.0) for n in beams]
 print(json.dumps([tokenizer.batch_decode(each, skip_special_tokens=True) for each in written]))
 """
 
@@ -61,7 +61,7 @@ def main(model_folder, packages, source, sentences):
     lines = source.read_text(encoding="utf-8").splitlines()
     texts = [line for line in lines if line.strip()][:sentences]
     model = TransformerSeq2SeqLM.from_preset(str(model_folder))
-    wanted = [model.translate(texts, num_beams=n, length_penalty=0.0) for n in BEAMS]
+    wanted = [model.translate(texts, n, 0.0, engine="keras") for n in BEAMS]
     failed = not texts
     with tempfile.TemporaryDirectory() as folder:
         for weights in ("float32", "int8"):

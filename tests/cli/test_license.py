@@ -11,6 +11,7 @@ CARD = "---\nlanguage:\n- en\nlicense: apache-2.0\ntags: [translation]\n---\n\n#
     [
         (CARD, "apache-2.0"),
         (CARD.replace("\n", "\r\n"), "apache-2.0"),
+        (f"\ufeff{CARD}", "apache-2.0"),  # as editors on Windows write it
         (CARD.replace("license: apache-2.0\n", ""), None),
         (CARD.replace("apache-2.0", ""), None),
         (CARD.removeprefix("---\n"), None),

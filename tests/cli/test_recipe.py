@@ -45,6 +45,13 @@ def test_given_files_stay_as_they_are(corpus, tmp_path):
     assert len(list(tmp_path.rglob("*.tsv"))) == 2
 
 
+def test_a_text_to_measure_with_must_be_whole(corpus, tmp_path):
+    (tmp_path / "v.tsv").write_bytes("A\tB\nOlé\tOlé\n".encode("latin-1"))
+    result = run("recipe", corpus, "--validation", "v.tsv", "--output", "r.yaml", "--no-timing")
+    assert_one_clear_line(result, "v.tsv, line 2: not valid UTF-8", "--validation: mend")
+    assert not (tmp_path / "r.yaml").exists()
+
+
 def test_names_of_files_are_quoted_and_faults_shown(corpus, tmp_path):
     """A name with a line break made a recipe that was no YAML; lines left out were not counted."""
     name = "a\nb c.tsv"

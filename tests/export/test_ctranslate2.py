@@ -11,7 +11,7 @@ from aiayn_keras.export import export_ctranslate2
 from aiayn_keras.models import (
     TransformerSeq2SeqLM,
 )
-from tests.export.random_model import POSITIONS, build_random_model
+from tests.export.random_model import POSITIONS, build_hasty_model, build_random_model
 from tests.helpers import assert_close
 from tests.models import conftest as toy
 
@@ -24,7 +24,6 @@ tokenizer, model, pairs = toy.tokenizer, toy.model, toy.pairs
 AS_TRANSLATE = {
     "beam_size": 4,
     "length_penalty": 0,
-    "min_decoding_length": 0,
     "disable_unk": True,
     "suppress_sequences": [["<pad>"], ["<s>"]],
     "return_scores": True,
@@ -144,6 +143,14 @@ def test_with_its_length_penalty_the_n_best_are_equal(model, exported, pairs):
         gains = np.array(answer.scores) - [each.normalized_score for each in hypotheses]
         assert gains.min() > -1e-4
         assert gains.max() < 0.5
+
+
+def test_the_engine_never_writes_nothing_either(tokenizer, seed, tmp_path):
+    model = build_hasty_model(tokenizer, seed)
+    translator, pieces = load(export_ctranslate2(model, tmp_path / "hasty"))
+    (answer,) = translator.translate_batch([pieces.encode("acht", out_type=str)], **AS_TRANSLATE)
+    expected = model.translate("acht", length_penalty=0.0, engine="keras").text
+    assert pieces.decode(answer.hypotheses[0]) == expected != ""
 
 
 def test_the_engine_writes_no_unknown_token_either(exported):

@@ -18,7 +18,7 @@ from aiayn_keras.convert.tokenizers import reorder
 from aiayn_keras.data import generate_demo_pairs
 from aiayn_keras.export import export_hf_marian
 from aiayn_keras.models import TransformerSeq2SeqLM, TransformerTokenizer
-from tests.export.random_model import build_random_model
+from tests.export.random_model import build_hasty_model, build_random_model
 from tests.helpers import D, assert_close
 from tests.number_words import number_words, train_tokenizer
 
@@ -314,6 +314,16 @@ def test_tokens_that_our_search_never_writes_are_not_written(random_model, tmp_p
         ids = theirs.generate(torch.tensor([[4, 5, 3]]), num_beams=num_beams, max_length=9)
         assert ids.shape == (1, 9)
         assert ids[0, 1:].min() > 3
+
+
+def test_a_text_is_never_translated_to_nothing(tokenizer, seed, tmp_path):
+    model = build_hasty_model(tokenizer, seed)
+    theirs = load(export_hf_marian(model, tmp_path / "hasty"))
+    for num_beams in (1, 3):
+        ids = theirs.generate(torch.tensor([[4, 5, 3]]), num_beams=num_beams)[0].tolist()
+        assert len(ids) == 3
+        assert ids[1] > 3
+        assert ids[2] == 3
 
 
 def test_the_readme_runs_the_model(exported, pairs, translations, monkeypatch):

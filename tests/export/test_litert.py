@@ -18,7 +18,7 @@ from aiayn_keras.models import (
     TransformerSeq2SeqLMPreprocessor,
     TransformerTokenizer,
 )
-from tests.export.random_model import build_random_model
+from tests.export.random_model import build_hasty_model, build_random_model
 from tests.helpers import assert_close
 
 pytest.importorskip("tensorflow")
@@ -155,6 +155,15 @@ def test_the_lines_of_the_readme_translate_as_we_do(translate, model):
     expected = model.translate(TEXTS, num_beams=1, length_penalty=0.0)
     assert expected[0].text == "Der alte Bus ist gestern angekommen."
     assert [translate(text) for text in TEXTS] == [each.text for each in expected]
+
+
+def test_the_lines_of_the_readme_never_write_nothing(model, seed, tmp_path, monkeypatch):
+    hasty = build_hasty_model(model.preprocessor.tokenizer, seed)
+    monkeypatch.chdir(export_litert(hasty, tmp_path / "hasty"))
+    names = {}
+    exec(readme_code(Path()), names)
+    expected = hasty.translate("Good.", num_beams=1, length_penalty=0.0).text
+    assert names["translate"]("Good.") == expected != ""
 
 
 def test_the_lines_of_the_readme_need_no_tensorflow(exported):

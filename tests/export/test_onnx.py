@@ -11,7 +11,7 @@ from aiayn_keras.data.demo import generate_demo_pairs
 from aiayn_keras.export import export_onnx, onnx_author
 from aiayn_keras.export.onnx import ACTIVATIONS
 from aiayn_keras.models import TransformerSeq2SeqLM
-from tests.export.random_model import build_random_model
+from tests.export.random_model import build_hasty_model, build_random_model
 from tests.helpers import S, T, assert_close
 from tests.number_words import train_tokenizer
 from tests.snippets import read_sections
@@ -265,13 +265,28 @@ def test_lora_is_merged(tokenizer, tmp_path):
     assert_same_logits(export_onnx(model, tmp_path / "lora"), model)
 
 
-def test_the_readme_translates_as_we_do(demo_folder, sentences, greedy, monkeypatch, capsys):
-    readme = (demo_folder / "README.md").read_text(encoding="utf-8")
+def run_readme(text):
+    """Runs the first program of the README in the working directory for a text."""
+    readme = Path("README.md").read_text(encoding="utf-8")
     blocks = [block for section in read_sections(readme, "README") for block in section.blocks]
     code = next(block.text for block in blocks if block.language == "python")
+    exec(code.replace("A text.", text), {})
+
+
+def test_the_readme_translates_as_we_do(demo_folder, sentences, greedy, monkeypatch, capsys):
     monkeypatch.chdir(demo_folder)
-    exec(code.replace("A text.", sentences[0]), {})
+    run_readme(sentences[0])
     assert capsys.readouterr().out.strip() == greedy[0].text
+
+
+def test_the_readme_never_writes_nothing(tokenizer, tmp_path, monkeypatch, capsys):
+    model = build_hasty_model(tokenizer, SEED)
+    folder = export_onnx(model, tmp_path / "hasty")
+    assert json.loads((folder / "generation_config.json").read_bytes())["min_new_tokens"] == 1
+    monkeypatch.chdir(folder)
+    run_readme("nine")
+    expected = model.translate("nine", num_beams=1, length_penalty=0.0).text
+    assert capsys.readouterr().out.strip() == expected != ""
 
 
 def test_the_configuration_is_that_of_the_model(demo, demo_folder):

@@ -8,6 +8,7 @@ import pytest
 from aiayn_keras.data.demo import generate_demo_pairs
 from aiayn_keras.export import export_openvino
 from aiayn_keras.models import TransformerSeq2SeqLM
+from tests.export.random_model import build_hasty_model
 from tests.snippets import read_sections
 
 for package in ("openvino", "onnx", "tokenizers"):
@@ -47,6 +48,15 @@ def test_greedy_translations_are_ours(demo, exported, monkeypatch, capsys):
         readme_program(folder)(sentence)
     expected = demo.translate(list(sentences), num_beams=1, length_penalty=0.0)
     assert capsys.readouterr().out.splitlines() == [each.text for each in expected]
+
+
+def test_the_readme_never_writes_nothing(demo, seed, tmp_path, monkeypatch, capsys):
+    model = build_hasty_model(demo.preprocessor.tokenizer, seed)
+    folder = export_openvino(model, tmp_path / "hasty")
+    monkeypatch.chdir(folder)
+    readme_program(folder)("Good.")
+    expected = model.translate("Good.", num_beams=1, length_penalty=0.0).text
+    assert capsys.readouterr().out.strip() == expected != ""
 
 
 def test_float16_halves_the_files(exported):

@@ -220,6 +220,12 @@ def test_spaces_behind_words_are_refused(lines, tmp_path):
         read(proto, tmp_path)
 
 
+def test_symbols_of_bpe_are_refused_by_name(lines, tmp_path):
+    proto = train_freely(lines[:500], model_type="bpe", user_defined_symbols=[">>de<<"])
+    with pytest.raises(ValueError, match=r"`whole_words`.* Received: BPE with '>>de<<'"):
+        read(proto, tmp_path)
+
+
 def test_symbols_that_the_normalization_would_rewrite_are_refused(lines, tmp_path):
     options = {"user_defined_symbols": ["<sep>", "NASA"]}
     read(train_freely(lines[:500], **options), tmp_path)

@@ -5,7 +5,16 @@ import numpy as np
 import pytest
 
 from aiayn_keras.models.batch_sources import is_grain, preprocessed_batches
-from tests.models.test_training_steps import ENGLISH, GERMAN, TEXT, OneBatch, make_text_model
+from tests.helpers import assert_close
+from tests.models.test_training_steps import (
+    BACKEND,
+    EAGER,
+    ENGLISH,
+    GERMAN,
+    TEXT,
+    OneBatch,
+    make_text_model,
+)
 
 
 def batches_of(data, **options):
@@ -171,3 +180,38 @@ def test_a_loader_without_a_length_needs_steps():
         model.fit(loader, verbose=0)
     history = model.fit(loader, epochs=2, steps_per_epoch=1, verbose=0).history
     assert len(history["loss"]) == 2
+
+
+@pytest.mark.parametrize("steps", [None, 2])
+def test_a_loader_validates_on_the_same_batches_in_every_epoch(steps):
+    """From the second epoch on, they were the first two again, and then the next."""
+    torch = pytest.importorskip("torch")
+    pairs = [*zip(ENGLISH, GERMAN, strict=True), ("a", "ein"), ("two red birds", "zwei rote Vögel")]
+    loader = torch.utils.data.DataLoader([*pairs, ("bus", "Bus")], batch_size=2)
+    model = make_text_model()
+    at_once = {"steps_per_execution": 2} if BACKEND != "torch" else {}
+    model.compile(keras.optimizers.SGD(0.0), **EAGER, **at_once)
+    history = model.fit(
+        TEXT, epochs=4, validation_data=loader, validation_steps=steps, verbose=0
+    ).history
+    pairs = [*zip(*list(loader.dataset)[: None if steps is None else 4], strict=True)]
+    expected = model.evaluate(*map(list, pairs), batch_size=2, verbose=0)[0]
+    assert_close(history["val_loss"], [expected] * 4, rtol=1e-5)
+
+
+def test_a_loader_trains_on_as_many_batches_as_asked_for_and_goes_on_with_the_next():
+    torch = pytest.importorskip("torch")
+    seen = []
+
+    def note(texts, *_):
+        seen.append(texts[0])
+        return np.zeros(2)
+
+    texts = ["a", "b", "c"]
+    loader = torch.utils.data.DataLoader(list(zip(texts, texts, strict=True)), batch_size=1)
+    batches, steps = preprocessed_batches(loader, note, steps=2)
+    assert steps == 2
+    batches = iter(batches)
+    for _ in range(5):
+        next(batches)
+    assert seen == ["a", "b", "c", "a", "b"]

@@ -124,6 +124,26 @@ def test_adapters_alone_are_saved_and_put_onto_the_model_they_were_trained_for(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("part", ["model", "backbone"])
+def test_adapters_learn_on_once_weights_are_loaded(model, texts, part, tmp_path):
+    """Keras sets both factors to 0, where neither has a gradient."""
+    adapted = copy_of(model)
+    adapted.backbone.enable_lora(RANK, target_layer_names=["query", "token_embedding"])
+    for weight in adapted.weights:
+        if weight.name in ("lora_kernel_b", "lora_embeddings_b"):
+            weight.assign(np.random.default_rng(1).normal(0, 0.1, weight.shape))
+    adapted.compile(keras.optimizers.SGD(1.0))
+    scores = adapted.score(*(side[:3] for side in texts))
+    loaded = adapted if part == "model" else adapted.backbone
+    loaded.save_weights(tmp_path / "model.weights.h5")
+    loaded.load_weights(tmp_path / "model.weights.h5")
+    assert_close(adapted.score(*(side[:3] for side in texts)), scores, rtol=1e-4)
+    adapted.fit(*(side[:8] for side in texts), verbose=0)
+    for weight in adapted.weights:
+        if weight.name in ("lora_kernel_b", "lora_embeddings_b"):
+            assert np.abs(to_numpy(weight)).max() > 0, weight.path
+
+
 def test_a_preset_holds_adapters_merged_into_the_matrices_beside_them(adapted, texts, tmp_path):
     adapted.model.save_to_preset(tmp_path)
     other = TransformerSeq2SeqLM.from_preset(str(tmp_path))

@@ -34,6 +34,19 @@ class WithAnotherMetric(TransformerSeq2SeqLM):
         return {**metrics, "number of logits": y_pred.shape[-1]}
 
 
+class WithItsOwnStep(TransformerSeq2SeqLM):
+    """Its step is Keras', but it looks at the predictions."""
+
+    def _update_metrics_variables(self, metrics_variables, loss, x, y, y_pred, sample_weight):
+        self.predicted = y_pred.shape
+        return super()._update_metrics_variables(
+            metrics_variables, loss, x, y, y_pred, sample_weight
+        )
+
+    def train_step(self, state, data):
+        return super().train_step(state, data)
+
+
 class BlockWithLosses(EncoderBlock):
     """A block whose outputs add to the loss, and with `regularize` its weights, too."""
 
@@ -227,6 +240,14 @@ def test_losses_of_own_parts_count():
     assert added > 0.5
     assert_close(model.test_on_batch(x, y, weights)[0], tokens + added, rtol=1e-5)
     assert_close(model.train_on_batch(x, y, weights)[0], tokens + added, rtol=1e-5)
+
+
+@only_jax
+def test_an_own_training_step_gets_logits():
+    """It got `TokenStatistics`, of which `ops.argmax` makes numbers without a word."""
+    model = make_model(cls=WithItsOwnStep)
+    model.train_on_batch(*make_batch())
+    assert model.predicted == (B, T, V)
 
 
 class OneBatch(keras.utils.PyDataset):

@@ -1,3 +1,4 @@
+import copy
 import functools
 
 import keras
@@ -13,6 +14,7 @@ from aiayn_keras.models import (
     TransformerBackbone,
     TransformerSeq2SeqLM,
     TransformerSeq2SeqLMPreprocessor,
+    TransformerTokenizer,
 )
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy, WarmupSchedule
 from tests.helpers import assert_close
@@ -275,6 +277,28 @@ def test_new_weights_give_new_translations(small, sources):
     assert np.abs(small.score(sources[:2], targets) - scores).min() > 1e-3
 
 
+def test_a_preprocessor_that_no_longer_fits_is_refused(small, sources):
+    """On JAX, too long rows made all weights NaN; ids of another vocabulary were other words."""
+    texts = {"encoder_text": ["drei"], "decoder_text": ["three"]}
+    uses = [
+        lambda: small.fit(texts, verbose=0),
+        lambda: small.evaluate(texts, verbose=0),
+        lambda: small.train_on_batch(texts),
+        lambda: small.generate("drei"),
+    ]
+    preprocessor = small.preprocessor
+    preprocessor.decoder_sequence_length = 41
+    for use in uses:
+        with pytest.raises(ValueError, match=r"lengths must be at most .*=40. Received: 41"):
+            use()
+    other = TransformerTokenizer.train(sources, small.backbone.vocabulary_size - 1)
+    small.preprocessor = TransformerSeq2SeqLMPreprocessor(other, 8, 8)
+    uses += [lambda: small.translate("drei"), lambda: small.score(["drei"], ["three"])]
+    for use in uses:
+        with pytest.raises(ValueError, match="they do not belong together"):
+            use()
+
+
 # === KerasHub ===
 
 
@@ -300,7 +324,13 @@ def test_generate_gives_the_best_translation(generating, sources):
 
 
 @pytest.mark.parametrize(
-    "sampler", ["greedy", keras_hub.samplers.TopKSampler(k=1)], ids=["greedy", "top_k"]
+    "sampler",
+    [
+        "greedy",
+        keras_hub.samplers.TopKSampler(k=1),
+        keras_hub.samplers.ContrastiveSampler(k=2, alpha=0.0),
+    ],
+    ids=["greedy", "top_k", "contrastive"],
 )
 def test_generate_takes_the_samplers_of_keras_hub(generating, sources, sampler):
     """KerasHub's samplers need no end: after the start, all seven ids may be tokens."""
@@ -308,6 +338,38 @@ def test_generate_takes_the_samplers_of_keras_hub(generating, sources, sampler):
     with_sampler(generating, sampler)
     texts = generating.generate({"encoder_text": sources, "decoder_text": [""] * len(sources)})
     assert texts == [translation.text for translation in expected]
+
+
+def test_a_contrastive_search_compares_hidden_states_with_earlier_ones(generating, sources):
+    source, k, alpha = sources[0], 3, 0.6
+    with_sampler(generating, keras_hub.samplers.ContrastiveSampler(k=k, alpha=alpha))
+    text = generating.generate({"encoder_text": [source], "decoder_text": [""]})[0]
+    inputs = generating.preprocessor.generate_preprocess(
+        {"encoder_text": [source], "decoder_text": [""]}
+    )
+    inputs = {name: keras.ops.convert_to_numpy(array) for name, array in inputs.items()}
+    length = inputs["decoder_token_ids"].shape[1]
+
+    def run(token_ids):
+        inputs["decoder_token_ids"] = np.array([token_ids], "int32")
+        inputs["decoder_padding_mask"] = np.ones((1, len(token_ids)), "int32")
+        states = generating.backbone(inputs)["decoder_sequence_output"]
+        logits = generating.backbone.token_embedding(states, reverse=True)
+        states = keras.ops.convert_to_numpy(states)[0]
+        return states, keras.ops.convert_to_numpy(keras.ops.softmax(logits[0, -1]))
+
+    token_ids, tokenizer = [2], generating.preprocessor.tokenizer
+    while len(token_ids) < length and token_ids[-1] != tokenizer.end_token_id:
+        earlier, probabilities = run(token_ids)
+        scores = {}
+        for token in map(int, np.argsort(probabilities)[-k:]):
+            new = run([*token_ids, token])[0][-1]
+            norms = np.linalg.norm(earlier, axis=1) * np.linalg.norm(new)
+            similarity = (earlier @ new / norms).max()
+            scores[token] = (1 - alpha) * probabilities[token] - alpha * similarity
+        token_ids.append(max(scores, key=scores.get))
+    pieces = [token for token in token_ids if token not in tokenizer.special_token_ids]
+    assert text == tokenizer.of_targets().detokenize(pieces)
 
 
 class PythonSampler(keras_hub.samplers.GreedySampler):
@@ -438,9 +500,38 @@ def test_a_keras_file_goes_on_as_it_was(small, tmp_path):
     assert isinstance(other, TransformerSeq2SeqLM)
     assert_close(other(x), small(x))
     assert other.loss.label_smoothing == 0.2
+    assert other.sampler.get_config() == small.sampler.get_config()
     assert int(other.optimizer.iterations) == int(small.optimizer.iterations) == 1
     for actual, expected in zip(other.optimizer.variables, small.optimizer.variables, strict=True):
         assert_close(actual, expected)
+
+
+def test_a_keras_file_leaves_it_to_the_backend_whether_a_step_is_compiled(small):
+    """One of JAX was compiled on PyTorch, too, which took a minute."""
+    assert "jit_compile" not in small.get_compile_config()
+    for jit_compile in (True, False):
+        small.compile(jit_compile=jit_compile)
+        assert small.get_compile_config()["jit_compile"] is jit_compile
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class LastSampler(keras_hub.samplers.GreedySampler):
+    pass
+
+
+def test_a_keras_file_and_a_copy_keep_the_sampler(small, tmp_path, monkeypatch):
+    """A copy wrote texts as the default does."""
+    for sampler in (keras_hub.samplers.TopKSampler(k=3, seed=5, temperature=0.7), LastSampler()):
+        small.compile(sampler=sampler)
+        small.fit(["drei"], ["three"], verbose=0)
+        small.save(tmp_path / "model.keras")
+        for other in (keras.saving.load_model(tmp_path / "model.keras"), copy.deepcopy(small)):
+            assert type(other.sampler) is type(sampler)
+            assert other.sampler.get_config() == sampler.get_config()
+    monkeypatch.delitem(keras.saving.get_custom_objects(), "tests>LastSampler")
+    monkeypatch.delattr(f"{__name__}.LastSampler")
+    with pytest.warns(UserWarning, match="uses BeamSampler, since the sampler of the file cannot"):
+        assert type(keras.saving.load_model(tmp_path / "model.keras").sampler) is BeamSampler
 
 
 @pytest.mark.parametrize("tie_weights", [True, False])

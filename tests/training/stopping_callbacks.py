@@ -1,4 +1,4 @@
-"""Callbacks that a recipe names to stop a training of several processes."""
+"""Callbacks that a recipe names to stop a training."""
 
 import os
 import signal
@@ -21,3 +21,10 @@ class StopSecondProcess(keras.callbacks.Callback):
         is_second = os.environ["KERAS_DISTRIBUTION_PROCESS_ID"] == "1"
         if is_second and self.batches == 2 * STOPPED_AT:  # of two batches each
             os.kill(os.getpid(), signal.SIGTERM)
+
+
+class StopAtFirstCheckpoint(keras.callbacks.Callback):
+    """Ends a training as `keras.callbacks.EarlyStopping` does."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.model.stop_training = True

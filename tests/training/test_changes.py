@@ -7,6 +7,7 @@ import pytest
 from aiayn_keras.training import Recipe, list_checkpoints, train
 from aiayn_keras.training.changes import (
     Change,
+    best_updates,
     comparable,
     differences,
     is_changeable,
@@ -146,6 +147,17 @@ def test_figures_from_before_a_change_of_their_meaning_are_not_compared():
     assert comparable(history, [change_at(20, training__monitor=("loss", "bleu"))], "bleu") == (
         history
     )
+
+
+def test_the_best_of_each_way_of_measuring_is_known():
+    figures = zip((10, 20, 30, 40), (7.0, 5.0, 1.0, 2.0), strict=True)
+    history = [{"updates": update, "val_chrf": chrf} for update, chrf in figures]
+    history.append({"updates": 50})  # not measured
+    among = [row["updates"] for row in history]
+    changes = [change_at(update, evaluation__num_beams=(2, 4)) for update in (20, 45)]
+    assert best_updates(history, changes, "chrf", among) == [10, 40]
+    assert best_updates(history, changes, "chrf", among[1:]) == [20, 40]
+    assert best_updates(history, [], "chrf", among) == [10]
 
 
 # === Trainings ===

@@ -128,7 +128,7 @@ def test_a_disk_too_full_is_refused_before_anything_is_written(tmp_path, monkeyp
 def test_the_best_checkpoint_is_not_pruned(tmp_path):
     for update in (1, 2, 3, 4):
         save_checkpoint(dense_model(), tmp_path, update)
-    prune_checkpoints(tmp_path, keep=2, best=1)
+    prune_checkpoints(tmp_path, keep=2, best=[1])
     assert [update for update, _ in list_checkpoints(tmp_path)] == [1, 3, 4]
 
 

@@ -101,6 +101,9 @@ def back_up():
 def swap():
     return keras.callbacks.SwapEMAWeights(swap_on_epoch=True)
 
+def restore():
+    return keras.callbacks.EarlyStopping(restore_best_weights=True)
+
 class Count(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         BEGINNINGS.append((epoch, sorted(logs)))
@@ -124,6 +127,8 @@ def test_own_figures_choose_the_weights_and_own_callbacks_are_called(tmp_path, m
     for name in ("back_up", "swap"):
         with pytest.raises(ValueError, match=rf"{name} is a \w+, which replaces the weights"):
             train(short_recipe(f"training.callbacks=[own_figures:{name}]"), tmp_path / "none")
+    with pytest.raises(ValueError, match=r"restore has `restore_best_weights`, which replaces"):
+        train(short_recipe("training.callbacks=[own_figures:restore]"), tmp_path / "none")
     assert not (tmp_path / "none").exists()
     result = train(short_recipe(*settings), tmp_path / "run")
     figures = {each.name: each.figure for each in result.delivery.candidates}
@@ -135,3 +140,16 @@ def test_own_figures_choose_the_weights_and_own_callbacks_are_called(tmp_path, m
     epochs = sys.modules["own_figures"].BEGINNINGS
     assert [epoch for epoch, _ in epochs] == [0, 1, 2]
     assert {"val_figure", "val_bleu", "val_chrf", "val_loss"} <= set(epochs[1][1])
+
+
+@pytest.mark.slow
+def test_the_best_from_before_a_change_of_evaluation_stays_a_candidate(tmp_path, monkeypatch):
+    (tmp_path / "falling.py").write_text(
+        "CALLS = []\n\ndef fall(*texts):\n    CALLS.append(1)\n    return -len(CALLS)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    settings = ("training.monitor=falling:fall", "training.average_checkpoints=1")
+    settings += ("training.keep=best", "training.bleu_every=2", "evaluation.engine=keras")
+    train(short_recipe(*settings), tmp_path / "run")
+    result = train(short_recipe(*settings, "evaluation.num_beams=1"), tmp_path / "run")
+    assert [each.updates for each in result.delivery.candidates] == [[6], [2]]

@@ -216,6 +216,14 @@ def test_a_training_without_progress_ends_early_with_its_best_weights(tmp_path):
         assert_close(actual, weight)
 
 
+def test_a_callback_ends_a_training_before_its_last_shorter_period(tmp_path):
+    callback = "tests.training.stopping_callbacks:StopAtFirstCheckpoint"
+    settings = ("training.updates=5", "training.checkpoint_every=2", "training.bleu_every=6")
+    result = train(small_recipe(*settings, f"training.callbacks=[{callback}]"), tmp_path)
+    assert [update for update, _ in list_checkpoints(tmp_path / "checkpoints")] == [2]
+    assert result.delivery.candidates[0].updates == [2]
+
+
 # === Progress ===
 
 

@@ -44,6 +44,17 @@ def test_the_model_folder_of_an_average_is_not_a_training(tmp_path):
         check_folder(folder)
 
 
+def test_a_finished_training_without_checkpoints_is_not_begun_again(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.recipe.write_text(small_recipe().to_yaml())
+    (folder.path / "task.json").write_text("{}")
+    folder.checkpoints.mkdir()
+    with pytest.raises(FileExistsError, match=r"no training with checkpoints.*`model.initial`"):
+        check_folder(folder)
+    (folder.checkpoints / "update-00000020.0123456789abcdef.weights.h5").touch()
+    check_folder(folder)
+
+
 def test_only_the_same_recipe_goes_on(tmp_path):
     folder = RunFolder(tmp_path)
     folder.recipe.write_text(small_recipe("training.seed=2", "model.dropout=0.3").to_yaml())
@@ -52,6 +63,14 @@ def test_only_the_same_recipe_goes_on(tmp_path):
         FileExistsError,
         match=r"`model.dropout` \(0.3 there, 0.1 here\); `training.seed` \(2 there, 1 here\)",
     ):
+        check_recipe(folder, small_recipe())
+
+
+def test_text_and_prepared_shards_do_not_go_on_with_each_other(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.recipe.write_text(small_recipe("corpus.shards=here").to_yaml())
+    assert check_recipe(folder, small_recipe("corpus.shards=there"))
+    with pytest.raises(FileExistsError, match=r"`corpus.shards` \(here there, None here\)"):
         check_recipe(folder, small_recipe())
 
 

@@ -1,6 +1,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 
 import keras
@@ -53,11 +54,20 @@ def test_nearly_all_sources_are_of_the_length_that_is_said_to_be_learned(trained
     assert np.mean(sources < tokenizer.learned_length) < 0.99
 
 
-def test_an_engine_that_cannot_do_the_search_is_refused_before_the_first_update(tmp_path):
+def test_an_engine_that_cannot_do_the_search_is_refused_before_anything_is_written(tmp_path):
     settings = "evaluation.engine=ctranslate2", "evaluation.no_repeat_ngram_size=2"
     with pytest.raises(EngineError, match=r"`evaluation\.engine`=ctranslate2: .*cannot be used"):
         train(small_recipe(*settings), tmp_path)
-    assert not (tmp_path / "history.json").exists()
+    assert not (tmp_path / "recipe.yaml").exists()
+
+
+def test_a_finished_training_whose_checkpoints_are_damaged_is_kept(trained_run, tmp_path):
+    folder = shutil.copytree(trained_run, tmp_path / "run")
+    for _, path in list_checkpoints(folder / "checkpoints"):
+        path.write_bytes(b"")
+    with pytest.raises(FileExistsError, match="no training with checkpoints"):
+        train(small_recipe("training.updates=80"), folder)
+    assert (folder / "evaluation.json").exists()
 
 
 def test_the_evaluation_keeps_the_signature(trained_run):

@@ -100,6 +100,17 @@ def test_info_shows_an_unfinished_training(stopped_run):
     assert result.stdout.count("update 0, 20") == 1
 
 
+def test_info_names_a_figure_with_a_long_name(stopped_run, tmp_path):
+    folder = shutil.copytree(stopped_run, tmp_path / "run")
+    recipe = (
+        (folder / "recipe.yaml").read_text().replace("monitor: loss", "monitor: my_figures:exact")
+    )
+    (folder / "recipe.yaml").write_text(recipe)
+    rows = json.loads((folder / "history.json").read_text())
+    (folder / "history.json").write_text(json.dumps([{**row, "val_figure": 1.0} for row in rows]))
+    assert "best by my_figures:exact update 2" in " ".join(run("info", folder).stdout.split())
+
+
 def test_commands_use_a_checkpoint_and_say_so(stopped_run, tmp_path):
     source = write_lines(tmp_path / "source.en", SOURCES)
     limits = ("--num-beams", 1, "--max-length", 4)
