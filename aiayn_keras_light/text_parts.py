@@ -70,7 +70,7 @@ def joined(parts, translations):
         many as one part has; scores are sums.
     """
     distinct = [_distinct(each.hypotheses) for each in translations]
-    count = max(map(len, distinct))
+    count = max(map(len, distinct), default=1)
     best = [(0.0, None)]
     for hypotheses in distinct:
         longer = [

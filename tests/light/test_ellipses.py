@@ -6,7 +6,7 @@ import re
 import pytest
 
 from aiayn_keras_light.text_batches import TextError
-from aiayn_keras_light.text_parts import translate_ellipses, with_last_ellipsis
+from aiayn_keras_light.text_parts import joined, translate_ellipses, with_last_ellipsis
 from aiayn_keras_light.translating import Hypothesis, as_translation
 
 
@@ -141,3 +141,7 @@ def test_an_error_names_the_place_of_the_text():
 @pytest.mark.parametrize("translation", ["lo sé", "lo sé.", "lo sé...", "lo sé…"])
 def test_a_last_ellipsis_is_written_once(translation):
     assert with_last_ellipsis("I know...", translation) == "lo sé..."
+
+
+def test_parts_without_words_are_joined():
+    assert joined(["12 -"], []).text == "12 -"
