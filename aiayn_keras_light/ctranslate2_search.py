@@ -1,11 +1,7 @@
 """The search of a batch by CTranslate2 (https://opennmt.net/CTranslate2), on CPUs."""
 
-import contextlib
-import functools
 import importlib.util
 import os
-import platform
-from pathlib import Path
 
 import numpy as np
 
@@ -36,9 +32,6 @@ _MAX_LENGTH_PENALTY = 1.0
 """Up to this α, CTranslate2 has finished the winning hypothesis by the time it stops."""
 _MIN_ROWS = 4
 """Number of sentences from which on each core searches for some of them."""
-_CORES_OF_ONEDNN = 2
-"""Number of cores for one sentence and a small model in float32 on AMD's processors, where
-CTranslate2 computes with oneDNN: two are 2.3 times as fast as one. int8 is fastest with one."""
 
 
 def is_installed():
@@ -78,15 +71,13 @@ class CTranslate2Search:
     Args:
         tokenizer: A `PieceTokenizer` or a `TransformerTokenizer`.
         hidden_dim: Width of the model.
-        compute_type: Numbers that CTranslate2 computes with, a value of `COMPUTE_TYPES`.
         translate_batch: Function `(cores per batch, number of cores, sources, **options)` that
             calls `ctranslate2.Translator.translate_batch` of a translator that gives each batch
             that many cores.
     """
 
-    def __init__(self, tokenizer, hidden_dim, compute_type, translate_batch):
+    def __init__(self, tokenizer, hidden_dim, translate_batch):
         self._translate_batch, self._hidden_dim = translate_batch, hidden_dim
-        self._compute_type = compute_type
         self._pieces = tokenizer.get_vocabulary()
         targets = tokenizer.of_targets().get_vocabulary()
         self._ids = {piece: i for i, piece in enumerate(targets)}
@@ -141,9 +132,10 @@ class CTranslate2Search:
         """Searches for translations; returns a dictionary from rows to what `_rank` gives."""
         num_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
         is_batch = len(rows) >= _MIN_ROWS
+        is_small = self._hidden_dim <= SMALL_HIDDEN_DIM
         is_ranked = patience > 1
         found = self._translate_batch(
-            1 if is_batch else self._cores_of_few_rows(num_cores),
+            1 if is_batch or is_small else num_cores,
             num_cores,
             [[self._pieces[i] for i in row] for row in rows],
             max_batch_size=-(-len(rows) // num_cores) if is_batch else 0,
@@ -158,13 +150,6 @@ class CTranslate2Search:
             return_end_token=True,
         )
         return {row: self._rank(result, numbers) for row, result in zip(rows, found, strict=True)}
-
-    def _cores_of_few_rows(self, num_cores):
-        if self._hidden_dim > SMALL_HIDDEN_DIM:
-            return num_cores
-        if self._compute_type == "float32" and _is_amd():
-            return min(num_cores, _CORES_OF_ONEDNN)
-        return 1
 
     def _rank(self, result, numbers):
         """The finished hypotheses of a sentence as `(score over penalty, token ids)`, best first.
@@ -193,14 +178,6 @@ class CTranslate2Search:
             ids[n, 1 : len(found) + 1] = found
             log_probs[n] = score * length_penalty(len(found), numbers)
         return True
-
-
-@functools.cache
-def _is_amd():
-    """True on AMD's processors."""
-    with contextlib.suppress(OSError):
-        return "AuthenticAMD" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    return "AuthenticAMD" in platform.processor()  # on Windows
 
 
 def _may_be_early(row, finished, numbers):

@@ -247,9 +247,7 @@ class CTranslate2Engine(Engine):
         self._snapshot, self._translators = None, {}
         self._watch = ThreadPoolExecutor(1, thread_name_prefix="weights")
         tokenizer, hidden_dim = model.preprocessor.tokenizer, model.backbone.hidden_dim
-        self._search = CTranslate2Search(
-            tokenizer, hidden_dim, COMPUTE_TYPES[self.name], self._translate_batch
-        )
+        self._search = CTranslate2Search(tokenizer, hidden_dim, self._translate_batch)
 
     @classmethod
     def obstacle(cls, models, options, is_made=False):
