@@ -28,12 +28,7 @@ from aiayn_keras_cli.translate import translate_lines
 _SOURCE = click.option(
     "--source", type=LocalPath(), required=True, help="File of texts, one per line."
 )
-
-
-@click.command(cls=KerasCommand)
-@MODEL_FOLDER
-@_SOURCE
-@click.option(
+_REFERENCES = click.option(
     "--reference",
     "reference_files",
     type=LocalPath(),
@@ -42,6 +37,19 @@ _SOURCE = click.option(
     help="File of their reference translations, line by line. May be repeated, for several "
     "references of each text.",
 )
+_BLEU_TOKENIZER = click.option(
+    "--tokenize",
+    "bleu_tokenizer",
+    default="13a",
+    show_default=True,
+    help="sacreBLEU's tokenizer; none for text that is tokenized already.",
+)
+
+
+@click.command(cls=KerasCommand)
+@MODEL_FOLDER
+@_SOURCE
+@_REFERENCES
 @click.option(
     "--metric",
     "metrics",
@@ -51,13 +59,7 @@ _SOURCE = click.option(
     show_default=True,
     help="Score to print. May be repeated.",
 )
-@click.option(
-    "--tokenize",
-    "bleu_tokenizer",
-    default="13a",
-    show_default=True,
-    help="sacreBLEU's tokenizer; none for text that is tokenized already.",
-)
+@_BLEU_TOKENIZER
 @click.option("--lowercase", is_flag=True, help="Ignore case.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @BATCH_SIZE
@@ -164,15 +166,7 @@ def score(model_folder, source, target, per_token, batch_size):
     type=LocalPath(),
     help="File of texts, one per line. Models and kits translate it.",
 )
-@click.option(
-    "--reference",
-    "reference_files",
-    type=LocalPath(),
-    required=True,
-    multiple=True,
-    help="File of their reference translations, line by line. May be repeated, for several "
-    "references of each text.",
-)
+@_REFERENCES
 @click.option(
     "--lines",
     "max_lines",
@@ -181,13 +175,7 @@ def score(model_folder, source, target, per_token, batch_size):
     show_default=True,
     help="Number of lines to show, those that differ most.",
 )
-@click.option(
-    "--tokenize",
-    "bleu_tokenizer",
-    default="13a",
-    show_default=True,
-    help="sacreBLEU's tokenizer; none for text that is tokenized already.",
-)
+@_BLEU_TOKENIZER
 @click.option("--lowercase", is_flag=True, help="Ignore case.")
 @click.option("--page", type=LocalPath(dir_okay=False), help="Write an HTML page, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

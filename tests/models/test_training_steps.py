@@ -244,7 +244,7 @@ def test_losses_of_own_parts_count():
 
 @only_jax
 def test_an_own_training_step_gets_logits():
-    """It got `TokenStatistics`, of which `ops.argmax` makes numbers without a word."""
+    """It got `TokenStatistics`, which `ops.argmax` turned into meaningless numbers."""
     model = make_model(cls=WithItsOwnStep)
     model.train_on_batch(*make_batch())
     assert model.predicted == (B, T, V)
