@@ -116,7 +116,7 @@ def lie():
 
 
 def test_request_prints_one_line_for_a_line(lie):
-    result = run("request", *lie(["a\nb\tc\r", "d"]), input="A.\nD.\n")
+    result = run("request", *lie(["a\nb\tc\r", "d"]), input="one.\ntwo.\n")
     assert result.stdout == "a b c \nd\n"
 
 

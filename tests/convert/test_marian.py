@@ -157,7 +157,7 @@ def test_exported_again_it_is_the_same_model(folder, ours, theirs, their_tokeniz
     with torch.no_grad():
         expected = theirs(**inputs, **targets).logits[:, :, ids]
         assert_close(again(**our_inputs, **our_targets).logits[:, :, our_ids], expected, 1e-4, 1e-4)
-        options = {"length_penalty": 0.0, "max_length": 21, "num_beams": 4}
+        options = {"length_penalty": 0.0, "max_length": 21, "num_beams": 4, "min_new_tokens": 1}
         never = [[table["<pad>"]], [table["<unk>"]]]
         found = theirs.generate(**inputs, **options, bad_words_ids=never)
         actual = tokenizer.batch_decode(
