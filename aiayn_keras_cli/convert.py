@@ -36,7 +36,7 @@ def find_license(source):
         source: Path, or address on a hub such as Hugging Face's.
 
     Returns:
-        What `read_license` returns; None for a file, and if there is no README.
+        What `read_license` returns; None for a file, or for a folder without a README.
     """
     from aiayn_keras.common.file_addresses import download, is_hub_address
 

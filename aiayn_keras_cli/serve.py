@@ -156,9 +156,7 @@ def _introduce(kit, server, host, batching):
     if batching is None:
         click.echo("Requests are answered one by one: the kit has no batching.config.", err=True)
     if host not in _LOOPBACK:
-        click.echo(
-            f"Anyone who can reach {host} can use it: there is no TLS and no password.", err=True
-        )
+        click.echo(f"Anyone who can reach {host} can use it, without TLS or a password.", err=True)
     click.echo(
         "For trying and for small loads: the paths, errors and metrics are TensorFlow Serving's. "
         f"To deploy: see {kit.kit / 'README.md'}"

@@ -21,9 +21,15 @@ _MONTHS = (
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _WHOLE = {name[:3]: name for name in (*_MONTHS, *_DAYS)}
 _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
+_ROMANCE_MONTH = (
+    r"(?:ene|gen|janv?|f[eé][bv]|mars?|a[bpv]r|ma[giy]|jui|jun|giu|jul|lug|ago|ao|se[pt]|oct|ott|nov|dic|"
+    r"d[eé]c)[a-zéû]*"
+)
+"""Beginnings of months in French, Italian and Spanish, where `Mar` is Tuesday."""
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _DATE = re.compile(
     rf"""(?x)(?<![\w./-])(?<!\d\.[ ])(?:
+        (?!Mar\.?[ ]\d\d?[ ](?:de|{_ROMANCE_MONTH})\b)                    # Mar 3 juin, a Tuesday
         (?P<month>{_MONTH})\b\.?(?=[ ](?:{_DAY}|\d{{4}})(?![\w/]|[:.-]\d|[ ]\d\d?:\d\d:))
       | (?P<day>Mon|Tue|Wed|Thu|Fri|Sat|Sun)\.?
         (?=,?[ ](?:{_MONTH}[a-z]*\.?[ ]{_DAY}(?![ ]\d\d?:\d\d:)|{_DAY}[ ]{_MONTH}))

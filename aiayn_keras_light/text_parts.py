@@ -36,7 +36,8 @@ _INNER = re.compile(
 _LAST = re.compile(rf"(?<=\w)(?P<mark>{_ELLIPSIS})(?P<closers>{_CLOSERS})(?=\s*\Z)")
 _MAX_MARKS = 200
 _BEFORE_LAST_WORD = re.compile(
-    r"(?<![^\W\d_])(?:(?P<word>[^\W\d_]{2,20})\.|[^\W\d_]{1,20}[!?])\s+(?=\w\S*\Z)"
+    r"(?<![^\W\d_])(?:(?P<word>[^\W\d_]{2,20})\.|[^\W\d_]{1,20}[!?])\s+"
+    r"(?=\w\S*(?:\s+[^\w\s]+)*\s*\Z)"
 )
 _ABBREVIATION = re.compile(
     r"[IVXLC]+|(?i:Mr|Mrs|Ms|Mx|Dr|Prof|Rev|Hon|Mt|Gen|Col|Maj|Capt|Cmdr|Lt|Sgt|Cpl|Gov|Sen|Rep|Pres|"

@@ -1,4 +1,4 @@
-"""The files of a kit by which TensorFlow Serving runs it.
+"""The files that tell TensorFlow Serving how to run a kit.
 
 `models.config` has the labels and the versions that the server loads; warm-up requests are run when
 it loads a version. The versions of TensorFlow Serving that a kit names are here, with the ops of

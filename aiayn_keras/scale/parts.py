@@ -375,7 +375,7 @@ def plan_parts(patterns, part_bytes=PART_BYTES, left_out=None):
         The list of `FoundFile`s, and the list of `Part`s in order.
 
     Raises:
-        FileNotFoundError: If there is no file.
+        FileNotFoundError: If no file matches.
         CorpusError: For a damaged Parquet file, or aligned files that differ in their names or in
             their number of lines.
     """

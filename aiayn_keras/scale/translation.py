@@ -81,7 +81,7 @@ def translate_files(
         `Totals`.
 
     Raises:
-        FileNotFoundError: If there is no file.
+        FileNotFoundError: If no file matches.
         FileExistsError: If the folder holds other results.
         CorpusError: For a damaged file, when all parts of other files are finished.
         FolderInUseError: If another process is working on the job.
@@ -250,7 +250,7 @@ def find_documents(pattern, output=None, format=None):
         Non-empty list of `DocumentFile`s.
 
     Raises:
-        FileNotFoundError: If there is no file.
+        FileNotFoundError: If no file matches.
         ValueError: For a file of a format that is known and not supported.
     """
     folder = fixed_folder(pattern).rstrip("/")
@@ -258,7 +258,7 @@ def find_documents(pattern, output=None, format=None):
     if output is not None:
         addresses = [each for each in addresses if not is_in(each, absolute(output))]
     if not addresses:
-        raise FileNotFoundError(f"There is no file {pattern} outside {output}.")
+        raise FileNotFoundError(f"No file outside {output} matches {pattern}.")
     return [
         DocumentFile(address, address[len(folder) + 1 :], format or format_of(address))
         for address in addresses

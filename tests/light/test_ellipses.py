@@ -68,6 +68,8 @@ def test_the_model_reads_sentences():
         ("Thank you. Bye!", ["Thank you.", "Bye!"]),
         ("are you ok? yes", ["are you ok?", "yes"]),
         ("Nos vemos mañana. Adiós", ["Nos vemos mañana.", "Adiós"]),
+        ("Thank you! Bye 👋 ", ["Thank you!", "Bye 👋 "]),
+        ("Thank you! Bye - now", None),
         ("I met Mr. Škoda", None),
         ("I live in the U.S. Embassy", None),
         ("it is approx. half", None),

@@ -12,6 +12,7 @@ from aiayn_keras_light.source_words import as_read
         ("Fri, Jun 3, 2024", "Friday, June 3, 2024"),
         ("On Sept. 5th we left.", "On September 5th we left."),
         ("Mon 3rd Aug. 2024, or 5 Dec.", "Monday 3rd August 2024, or 5 December."),
+        ("Mar 3 at noon", "March 3 at noon"),
         ("Sun May 5", "Sunday May 5"),
         ("caf&eacute; of Oct 2024", "café of October 2024"),
     ],
@@ -25,7 +26,7 @@ def test_months_beside_a_day_or_year_are_read_in_full(text, wanted):
     [
         *("Jan has 5 cats", "Mar y sol", "in the Sun", "Jun  3 12:00:01 host sshd[1]: tea"),
         *("Mon Jun 3 10:15:00 2024", "Fri, 3 May 2024 10:15:00 +0200", "see `Jun 3`", "Apr-5"),
-        *("5. Sep 2024", "Dec 5.2", "jun 3"),
+        *("5. Sep 2024", "Dec 5.2", "jun 3", "Mar 3 juin", "Mar. 12 dic", "Mar 3 de mayo"),
     ],
 )
 def test_other_words_and_stamps_stay(text):
