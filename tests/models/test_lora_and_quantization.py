@@ -123,8 +123,7 @@ def test_adapters_alone_are_saved_and_put_onto_the_model_they_were_trained_for(
     assert_close(other.score(*texts), adapted.model.score(*texts))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", ["model", "backbone"])
+@pytest.mark.parametrize("part", slow_but(["model"], ["model", "backbone"]))
 def test_adapters_learn_on_once_weights_are_loaded(model, texts, part, tmp_path):
     """Keras sets both factors to 0, where neither has a gradient."""
     adapted = copy_of(model)

@@ -78,7 +78,7 @@ def _find_units(document, kind):
     if kind == "srt" and not document.strip():  # a .vtt has at least its first line
         return []
     times = _check_srt(lines) if kind == "srt" else _check_vtt(lines)
-    text = "\n".join((_tidy_srt if kind == "srt" else _tidy_vtt)(lines, times))
+    text = "\n".join(_tidy_srt(lines, times) if kind == "srt" else lines)
     try:
         captions = webvtt.from_buffer(io.StringIO(text), format=kind).captions
     except webvtt.errors.MalformedFileError as error:
@@ -113,20 +113,6 @@ def _tidy_srt(lines, times):
             tidy.pop()
         if tidy or line.strip():
             tidy.append(line.strip() if line.strip().isdigit() else line.rstrip())
-    return tidy
-
-
-def _tidy_vtt(lines, times):
-    """Lines of a .vtt with an empty one above times that directly follow a caption.
-
-    Browsers end a caption there, too.
-    """
-    tidy, times, is_caption = [], set(times), False
-    for number, line in enumerate(lines):
-        if number in times and is_caption:
-            tidy.append("")
-        is_caption = number in times or (is_caption and line != "")
-        tidy.append(line)
     return tidy
 
 
