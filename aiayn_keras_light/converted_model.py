@@ -114,8 +114,9 @@ class ConvertedModel:
         )
         self._max_sequence_length = settings.max_sequence_length
         self._learned_length = settings.learned_length
+        compute_type = COMPUTE_TYPES[engine]
         self._search = CTranslate2Search(
-            self._tokenizer, settings.hidden_dim, self._translate_batch
+            self._tokenizer, settings.hidden_dim, compute_type, self._translate_batch
         )
         self._translators = {}
 

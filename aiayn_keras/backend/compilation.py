@@ -18,6 +18,7 @@ from keras import ops, tree
 
 from aiayn_keras.backend.devices import has_accelerator
 from aiayn_keras.backend.model_changes import computation_of
+from aiayn_keras_light.cores import usable_cores
 from aiayn_keras_light.translating import map_in_threads
 
 _first_process = None
@@ -412,9 +413,6 @@ def for_small_operations():
     return _fewer_threads.divided_by(sys.maxsize)
 
 
-_KNOWS_CORES = hasattr(os, "sched_getaffinity")  # those that this process may use
-
-
 def use_one_core_per_batch():
     """Lets `in_parallel` give every core its own batch, the fastest way through many batches.
 
@@ -450,7 +448,7 @@ def _num_parallel_batches():
         import tensorflow as tf
 
         if tf.config.threading.get_intra_op_parallelism_threads() == 1:
-            return len(os.sched_getaffinity(0)) if _KNOWS_CORES else os.cpu_count()
+            return usable_cores()
     return 2
 
 

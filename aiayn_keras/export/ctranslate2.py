@@ -31,6 +31,7 @@ from aiayn_keras_light.ctranslate2_search import (
     COMPUTE_TYPES,
     CTranslate2Search,
     is_installed,
+    load_ctranslate2,
     obstacle,
     open_translator,
 )
@@ -134,8 +135,7 @@ def write_ctranslate2(model, filepath, quantization=None):
 
 def _build_spec(backbone, tokenizer):
     """CTranslate2's description of a model, filled with the weights."""
-    import ctranslate2
-
+    ctranslate2 = load_ctranslate2()
     head_dim = backbone.hidden_dim / backbone.num_heads
     if (backbone.key_dim, backbone.value_dim) != (head_dim, head_dim):
         raise ValueError(
@@ -185,8 +185,7 @@ def _build_spec(backbone, tokenizer):
 
 
 def _activation(function):
-    import ctranslate2
-
+    ctranslate2 = load_ctranslate2()
     if function not in ACTIVATIONS:
         raise ValueError(
             "CTranslate2 runs the activations "
@@ -247,7 +246,8 @@ class CTranslate2Engine(Engine):
         self._snapshot, self._translators = None, {}
         self._watch = ThreadPoolExecutor(1, thread_name_prefix="weights")
         tokenizer, hidden_dim = model.preprocessor.tokenizer, model.backbone.hidden_dim
-        self._search = CTranslate2Search(tokenizer, hidden_dim, self._translate_batch)
+        compute_type = COMPUTE_TYPES[self.name]
+        self._search = CTranslate2Search(tokenizer, hidden_dim, compute_type, self._translate_batch)
 
     @classmethod
     def obstacle(cls, models, options, is_made=False):

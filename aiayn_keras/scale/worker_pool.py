@@ -33,6 +33,7 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 
 from aiayn_keras.common.file_addresses import INSTALL
+from aiayn_keras_light.cores import usable_cores
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +92,7 @@ class WorkerPool:
             Exception: Any error that the work raised.
         """
         if parts and self.ray is None:
-            workers = min(self.workers or len(_cores()) or os.cpu_count() or 1, len(parts))
+            workers = min(self.workers or usable_cores(), len(parts))
             yield from _run_on_processes(work_class, arguments, parts, workers, self.starting)
         elif parts:
             yield from _run_on_ray(self, work_class, arguments, parts, uses_accelerator)

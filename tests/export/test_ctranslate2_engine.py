@@ -1,8 +1,12 @@
 """CTranslate2 as an engine: the translations of our search, or a refusal that says why."""
 
 import importlib.util
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -14,6 +18,7 @@ from aiayn_keras.export.ctranslate2 import CTranslate2Engine
 from aiayn_keras.layers import AddNorm
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras_light import ctranslate2_search
+from aiayn_keras_light.ctranslate2_search import CTranslate2Search
 from tests.cli.command import run
 from tests.export.random_model import build_random_model
 from tests.helpers import assert_close, slow_but
@@ -285,3 +290,56 @@ def test_the_command_says_which_engine_searches(tmp_path):
     assert "searches" not in results["keras"].stderr
     arguments = "evaluate", FOLDER, "--source", source, "--reference", source, "--json"
     assert '"engine": "ctranslate2"' in run(*arguments, "--engine", "ctranslate2").stdout
+
+
+@pytest.mark.parametrize(
+    ("hidden_dim", "compute_type", "num_rows", "expected"),
+    [
+        (256, "float32", 1, 1),
+        (512, "float32", 3, 8),
+        (512, "float32", 4, 1),
+        (512, "int8", 1, 1),
+        (512, "int8", 4, 1),
+    ],
+)
+def test_cores_share_a_sentence_only_where_its_products_are_large(
+    hidden_dim, compute_type, num_rows, expected, model, monkeypatch
+):
+    monkeypatch.setattr(ctranslate2_search, "usable_cores", lambda: 8)
+    called = []
+
+    def record_cores(cores_per_batch, num_cores, sources, **options):
+        called.append((cores_per_batch, num_cores))
+        return [ctranslate2_result() for _ in sources]
+
+    tokenizer = model.preprocessor.tokenizer
+    search = CTranslate2Search(tokenizer, hidden_dim, compute_type, record_cores)
+    ids = np.array([[100 + row, 5, tokenizer.end_token_id] for row in range(num_rows)])
+    prompts, limits = np.zeros((num_rows, 4), "int32"), np.full(num_rows, 3)
+    search.find(
+        SearchOptions(length_penalty=0.0),
+        lambda *arrays: (np.zeros((1, 1, 4)), np.zeros((1, 1))),
+        *(ids, np.ones_like(ids), prompts, limits, np.array(0)),
+    )
+    assert called == [(expected, 8)]
+
+
+def ctranslate2_result():
+    """What CTranslate2 gives for a sentence whose search was cut off."""
+    return SimpleNamespace(hypotheses=[["▁a"]], scores=[-1.0])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="wheels for others have another OpenMP")
+@pytest.mark.parametrize(("own", "expected"), [({}, "1000"), ({"GOMP_SPINCOUNT": "77"}, "77")])
+def test_waiting_threads_sleep_soon_unless_the_user_wants_it_otherwise(own, expected):
+    code = (
+        "import os; from aiayn_keras_light.ctranslate2_search import load_ctranslate2; "
+        "load_ctranslate2(); print(os.environ.get('GOMP_SPINCOUNT'))"
+    )
+    clean = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    environment = clean | {"OMP_DISPLAY_ENV": "VERBOSE"} | own
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert f"GOMP_SPINCOUNT = '{expected}'" in done.stderr
+    assert done.stdout.strip() == own.get("GOMP_SPINCOUNT", "None")
