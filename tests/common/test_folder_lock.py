@@ -1,9 +1,9 @@
 import errno
+import fcntl
 import os
 import subprocess
 import sys
 
-import filelock
 import pytest
 
 from aiayn_keras.common import folder_lock
@@ -72,22 +72,23 @@ def test_a_folder_is_made_and_goes_unless_something_came_into_it(tmp_path):
 
 def test_a_lock_whose_holder_ends_between_opening_and_locking_is_not_taken(tmp_path, monkeypatch):
     path = tmp_path / "training.lock"
-    lock_descriptor = filelock._unix.lock_fd_nonblocking
+    flock = fcntl.flock
 
-    def lock_after_the_holder_ended(descriptor):
-        path.unlink()
-        return lock_descriptor(descriptor)
+    def flock_after_the_holder_ended(descriptor, operation):
+        if operation & fcntl.LOCK_EX:
+            path.unlink(missing_ok=True)
+        return flock(descriptor, operation)
 
-    monkeypatch.setattr(filelock._unix, "lock_fd_nonblocking", lock_after_the_holder_ended)
+    monkeypatch.setattr(fcntl, "flock", flock_after_the_holder_ended)
     with pytest.raises(FolderInUseError, match="another process works"), hold_lock(path):
         pass
 
 
 def test_where_nothing_can_be_locked_a_warning_says_so(tmp_path, monkeypatch, caplog):
-    def refuse(descriptor):
+    def refuse(descriptor, operation):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(filelock._unix, "lock_fd_nonblocking", refuse)
+    monkeypatch.setattr(fcntl, "flock", refuse)
     with hold_lock(tmp_path / "run" / "training.lock"):
         pass
     assert "cannot be locked (No locks available): do not start anything else" in caplog.text
