@@ -384,7 +384,9 @@ class PythonSampler(keras_hub.samplers.GreedySampler):
 
 @pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="TensorFlow has AutoGraph.")
 # Of the rewriting itself on Python 3.13; as an error, it would end it.
-@pytest.mark.filterwarnings("ignore:Constant.__init__ got an unexpected keyword argument")
+@pytest.mark.filterwarnings(
+    "ignore:.*got an unexpected keyword argument .___pyct_anno:DeprecationWarning"
+)
 @pytest.mark.parametrize("sampler", [BeamSampler(2), PythonSampler()], ids=["beams", "own"])
 def test_generate_rewrites_samplers_of_others_only(generating, sources, sampler, monkeypatch):
     """Rewritten, a search takes four times as long to trace."""
