@@ -3,6 +3,7 @@
 It stands alone, since the search, trainings, jobs and servers all need it, some without Keras.
 """
 
+import functools
 import math
 import os
 from pathlib import Path
@@ -22,6 +23,7 @@ def usable_cores():
     return max(1, min(allowed or 1, math.ceil(quota / period) if quota > 0 < period else math.inf))
 
 
+@functools.cache  # each search of a sentence asks for it
 def _quota():
     """Microseconds of processor time in a period, and the period; 0 and 0 if there is no limit."""
     try:

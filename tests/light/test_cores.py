@@ -11,7 +11,9 @@ from aiayn_keras_light import cores
 def groups(tmp_path, monkeypatch):
     monkeypatch.setattr(cores, "_CONTROL_GROUPS", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    return tmp_path
+    cores._quota.cache_clear()
+    yield tmp_path
+    cores._quota.cache_clear()
 
 
 @pytest.mark.parametrize(
