@@ -127,7 +127,7 @@ def top_candidates(logits, k, block_sizes=_BLOCK_SIZES):
 def _near_divisor(width, size):
     """The divisor of `width` nearest to `size`, which saves a copy; `size` if none is near.
 
-    Multiples of eight have the faster maximum.
+    The maximum over a multiple of eight numbers is faster.
     """
     divisors = [near for near in range(size // 2, 2 * size + 1) if width % near == 0]
     return min(divisors, key=lambda near: (near % 8 > 0, abs(near - size)), default=size)

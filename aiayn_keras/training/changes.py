@@ -107,7 +107,7 @@ def write_changes(path, changes):
 
 
 def without_unused(changes, recipe):
-    """Leaves out a last `Change` that a process was killed over, before it changed the recipe.
+    """Drops a last `Change` whose process was killed before it changed the recipe.
 
     Args:
         changes: List of `Change`.
