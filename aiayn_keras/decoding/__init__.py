@@ -3,8 +3,7 @@
 | file | step |
 |---|---|
 | `search_options` | the options of a search |
-| `translation_search` | the search for the translations of a batch, compiled |
-| `engines` | the program that does it: our own search, or another |
+| `translation_search` | the search for the translations of a batch, by us or another engine |
 | `cached_decoding` | one new token of every hypothesis, and the caches of keys and values |
 | `frozen_decoder` | the weights of the decoder, fused and cast once for a search |
 | `beam_search` | the search over steps and its state |

@@ -1,4 +1,4 @@
-"""Beam search with step functions of others: as a sampler of KerasHub, and for `search_tokens`.
+"""Beam search with other step functions: as a sampler of KerasHub, and for `search_tokens`.
 
 `generate_tokens` extends prompts by any such sampler; a `.keras` file keeps one beside the weights.
 """
@@ -118,12 +118,12 @@ def search_tokens(
             hypotheses of a sequence are consecutive rows. JAX traces it, so it must compute
             with tensors and keep the shapes of its cache.
         start_token_ids: Integers `(B,)`, the first token of every sequence.
-        end_token_id: The token that ends a sequence. As in `translate`, one that is not among the W
-            best continuations of a step ends nothing.
+        end_token_id: The token that ends a sequence. As in `translate`, it ends nothing if it is
+            not among the W best continuations of a step.
         cache: Nested tensors that `next_token` keeps from step to step. Their first axis is B; they
             are repeated for the W hypotheses.
         forbidden_token_ids: Tokens that are never chosen, such as padding.
-        **options: Those of `SearchOptions` but `constraint`, with its defaults: W = 4 `num_beams`,
+        **options: Fields of `SearchOptions` except `constraint`; the defaults: W = 4 `num_beams`,
             `length_penalty` 0.6, N = 1 `num_return_sequences`, `min_length` 1. `max_length` is
             needed.
 
@@ -150,7 +150,7 @@ def search_tokens(
     """
     options = SearchOptions(**options)
     if options.max_length is None:
-        raise ValueError("`search_tokens` needs a `max_length`, the most tokens of a sequence.")
+        raise ValueError("`search_tokens` needs a `max_length`, the token limit of a sequence.")
     if options.constraint is not None:
         raise ValueError("`constraint` needs the tokenizer of a model: use its `translate`.")
     _refuse_coverage(options)

@@ -129,8 +129,8 @@ def _search_in_groups(search, state):
     """A search where shapes are fixed, so that no sentence can leave in the middle.
 
     All sentences are searched together until a quarter of them is left, in a cache that is long
-    enough for most. Those that are left are searched to the end in groups of a quarter. Batches
-    that are too small for that to be worth its compilation are searched as a whole.
+    enough for most. Then the rest is searched to the end in groups of a quarter. Batches that are
+    too small to be worth a second compilation are searched as a whole.
 
     Args:
         search: A `BeamSearch`.
@@ -270,7 +270,7 @@ def _best_candidates(state, tokens, log_probs, end_token_id):
     num_beams, num_candidates = tokens.shape[1:]
     log_probs = ops.expand_dims(state.live_log_probs, axis=2) + log_probs
     log_probs = ops.reshape(log_probs, (-1, num_beams * num_candidates))
-    # At most W of 2W candidates end, one a live hypothesis, so W are left to live on.
+    # At most W of 2W candidates end, one per live hypothesis, so W are left to live on.
     num_kept = min(2 * num_beams, num_beams * num_candidates)
     log_probs, flat = top_k(log_probs, num_kept)  # --> (B, 2W)
     beams = flat // num_candidates
@@ -336,8 +336,8 @@ class Sentences(NamedTuple):
         prompt: Integer tensor `(B, L)`, the start token and forced tokens.
         mask: Boolean tensor `(B, L)`, True where the token of `prompt` is forced.
         max_lengths: Integer tensor `(B,)`, maximum number of tokens between start and end.
-        limit_penalty: Float32 tensor `(B,)`, the length penalty of a hypothesis at the limit; no
-            shorter one's is greater.
+        limit_penalty: Float32 tensor `(B,)`, the length penalty of a hypothesis at the limit; that
+            of a shorter one is not greater.
     """
 
     row: Any
@@ -417,7 +417,7 @@ def _store_results(state):
 def _drop_finished(state):
     """Leaves out the sentences that are done, if they are at least an eighth of all.
 
-    Fewer are not worth the copy of everybody's cache.
+    For fewer, copying the cache of the others is not worth it.
 
     Args:
         state: A `BeamState`.

@@ -5,8 +5,8 @@ hypotheses branch and die, keys and values stay where they are: `visible` says w
 hypothesis has come through, and that is all that is reordered. Attention then is one product of W
 queries with W·L keys for a sentence and head.
 
-A search needs of a cache: `reorder`, `coverage_bonus`, and `sentences_may_leave`, whether it may
-also call `keep`, `with_room` and `usual_length`.
+A cache must have `reorder`, `coverage_bonus`, and `sentences_may_leave`, which tells a search
+whether it may also call `keep`, `with_room` and `usual_length`.
 """
 
 import functools
@@ -64,7 +64,7 @@ class DecoderCache(NamedTuple):
             memory: Every layer's keys and values of the encoder's output, `(B, H, S, K)` each.
             memory_mask: Boolean tensor `(B, 1, S)`.
             num_beams: Number of hypotheses W.
-            length: Number of positions there must be room for at the end.
+            length: Number of positions for which there must be room at the end.
             track_coverage: Whether to sum up attention.
         """
         length = cls._initial_length(length, ops.cast(memory_mask, "int32"))
@@ -168,7 +168,7 @@ class DecoderCache(NamedTuple):
 
 
 class _RowCache(DecoderCache):
-    """A `DecoderCache` with one hypothesis a row; its rows can be repeated and gathered.
+    """A `DecoderCache` with one hypothesis per row; its rows can be repeated and gathered.
 
     KerasHub's samplers need that, and every tensor to keep its shape.
     """
@@ -354,7 +354,7 @@ def start_decoding_together(backbones, *args, decoders=None, **kwargs):
 def decoder_step(decoder, token_ids, cache, index):
     """Runs the decoder for one new position of every hypothesis.
 
-    The same as running the layers over all positions at once, to which the tests hold it.
+    Gives the same as running the layers over all positions at once, as the tests check.
 
     Args:
         decoder: A `FrozenDecoder`.

@@ -20,8 +20,8 @@ def repeats_ngram(token_ids, index, ngram_size):
         ngram_size: n, at least 1.
 
     Returns:
-        Boolean tensor `(N, L)`, True at tokens that must not be written at `index`. All places of
-        a token have one answer.
+        Boolean tensor `(N, L)`, True at tokens that must not be written at `index`. All occurrences
+        of a token have the same value.
     """
     length = ops.shape(token_ids)[1]
     positions = ops.arange(length)
@@ -42,7 +42,7 @@ def _forbid_tokens(logits, token_ids, is_forbidden, value):
     Args:
         logits: Float tensor `(N, V)`.
         token_ids: Integer tensor `(N, L)`.
-        is_forbidden: Boolean tensor `(N, L)`, one answer for all places of a token.
+        is_forbidden: Boolean tensor `(N, L)`, the same for all occurrences of a token.
         value: Float.
 
     Returns:
@@ -152,16 +152,16 @@ class TokenLimits(NamedTuple):
     def candidates(self, logits, token_ids, index, num_beams, sentences, allowed=None):
         """The most probable tokens that may follow each hypothesis.
 
-        What may not be chosen keeps its probability: it is not given to the others.
+        Tokens that may not be chosen keep their probability: it is not given to the others.
 
         Args:
             logits: Float tensor `(B·W, V)` of the token at `index`.
             token_ids: Integer tensor `(B·W, L)`, the hypotheses up to `index`.
             index: Integer scalar.
             num_beams: Number of hypotheses W of a sentence.
-            sentences: The `Sentences`, what is forced and where each must end.
+            sentences: The `Sentences`, which say what is forced and where each must end.
             allowed: Boolean tensor `(B, W, V)`, the tokens that a constraint allows, if there is
-                one; it binds what is forced, too.
+                one; it applies to forced tokens, too.
 
         Returns:
             Integer tensor `(B, W, C)` and log-probabilities `(B, W, C)`, -inf for a candidate

@@ -71,9 +71,9 @@ class _FrozenAttention(NamedTuple):
     """The projections of an attention.
 
     Attributes:
-        input: Of queries, keys and values side by side in self-attention, of queries alone in
-            attention to the memory.
-        output: Of the joined heads.
+        input: Projects to queries, keys and values side by side in self-attention, to queries alone
+            in attention to the memory.
+        output: Projects the joined heads.
         num_heads: Number of heads H.
         key_dim: Width K of one head's queries and keys.
         value_dim: Width K_v of one head's values.
@@ -164,7 +164,7 @@ class FrozenDecoder(NamedTuple):
 
 
 def own_parts(backbone):
-    """Names what a decoder is made of that is not known here, as `own_classes` does.
+    """Names the parts of a decoder that are not known here, as `own_classes` does.
 
     Args:
         backbone: A `TransformerBackbone`, or of a subclass.

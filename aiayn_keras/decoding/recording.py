@@ -138,7 +138,7 @@ def options_to_record(beam_counts, length_penalties, search_defaults, search_opt
 
     Raises:
         TypeError: For an unknown option.
-        ValueError: If a list is empty or none, or options are out of range.
+        ValueError: If a list is missing or empty, or options are out of range.
     """
     if not all(isinstance(x, Sequence) and x for x in (beam_counts, length_penalties)):
         raise ValueError(
@@ -168,7 +168,7 @@ def record_search(backbone, tokenizer, source, options, compiled, progress=None)
             alone; each list has a different `num_beams`.
         compiled: Function of a key and a function of the backbone and of tensors; it compiles that
             function once per key, and returns a function of the tensors that gives NumPy arrays.
-        progress: Function called with the number of steps done since the call before; an exception
+        progress: Function called with the number of steps done since its last call; an exception
             from it ends the searches.
 
     Returns:

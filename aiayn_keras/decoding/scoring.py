@@ -159,7 +159,7 @@ def compute_attention_maps(backbone, tokenizer, source, target):
 
 
 def attention_maps_of_ids(backbone, tokenizer, source, target_ids):
-    """The same for a translation whose wordpieces are known, such as a hypothesis of a search.
+    """Attention maps of a translation whose wordpieces are known, such as a hypothesis.
 
     Args:
         backbone: A `TransformerBackbone`.

@@ -65,7 +65,7 @@ def with_defaults(defaults, options):
 def fill_in(defaults, options):
     """Returns the options that are given, and a model's defaults for the others, as a dictionary.
 
-    A constraint does without the defaults that it excludes. The arguments are those of
+    With a constraint, the defaults that it excludes are left out. The arguments are those of
     `with_defaults`; other options stay.
     """
     given = {name: value for name, value in options.items() if value is not None}

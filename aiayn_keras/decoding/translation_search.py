@@ -1,7 +1,7 @@
 """The search for the translations of a batch of token ids, by us or by another engine.
 
 `TranslationSearch.find` is a pure function of tensors, to be compiled or exported. Engines are
-other programs that search, where they find what our search finds.
+other programs that search, used where they find the same as our own search.
 """
 
 import abc
@@ -157,7 +157,7 @@ class ModelEngines:
                 with self._lock:
                     if self._made.get(name) is made:
                         del self._made[name]
-            # Without what was made, the model is looked at before the search.
+            # Now that the engine is gone, the model is looked at before the search.
             return self.find(engine, models, options, own_find)(*tensors)
 
         return find_batch

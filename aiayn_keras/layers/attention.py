@@ -81,9 +81,9 @@ class MultiHeadAttention(keras.layers.Layer):
         query_mask: Boolean tensor `(B, T)`, True on real positions, or integers that number
             sentences, 0 for padding. Defaults to the mask that Keras has attached to `query`,
             which the output carries on.
-        memory_mask: Boolean or integer tensor `(B, S)`, likewise; no query attends to padding.
-            Defaults to the mask that Keras has attached to `memory`.
-        use_causal_mask: Whether a query attends to no position after its own.
+        memory_mask: Boolean or integer tensor `(B, S)`, of the same kind; no query attends to
+            padding. Defaults to the mask that Keras has attached to `memory`.
+        use_causal_mask: Whether to hide from each query the positions after its own.
         return_attention_scores: Whether to return the attention weights, too. As in Keras, dropout
             does not change them.
 
@@ -93,10 +93,10 @@ class MultiHeadAttention(keras.layers.Layer):
 
     Raises:
         TypeError: For a number of heads or a width that is not an integer.
-        ValueError: For one that is not positive; for a mask of floats, or one whose rank or shape
-            does not fit; for a `query_mask` that numbers sentences without a `memory_mask`; for a
-            `query` or `memory` that does not have three axes; for `return_attention_scores` in a
-            subclass that attends in its own way and does not say in `weights_of` how.
+        ValueError: For a number that is not positive; for a mask of floats, or one whose rank or
+            shape does not fit; for a `query_mask` that numbers sentences without a `memory_mask`;
+            for a `query` or `memory` that does not have three axes; for `return_attention_scores`
+            in a subclass that attends in its own way and does not say in `weights_of` how.
 
     Example:
         >>> attention = MultiHeadAttention(num_heads=3, key_dim=4)
@@ -271,7 +271,7 @@ def _check_numbers_of_both(query_mask, memory_mask):
         if dtype != "bool":
             raise ValueError(
                 "A `query_mask` of integers numbers sentences, and needs a `memory_mask` that does "
-                "so for the memory: give both, in self-attention the same twice. "
+                "so for the memory: give both; in self-attention, give it twice. "
                 f"Received: query_mask of {dtype}, memory_mask=None."
             )
 

@@ -23,7 +23,7 @@ class PositionwiseFeedForward(keras.layers.Layer):
 
     Raises:
         TypeError: For an `intermediate_dim` that is not an integer.
-        ValueError: For one that is not positive.
+        ValueError: For an `intermediate_dim` that is not positive.
 
     Example:
         >>> tuple(PositionwiseFeedForward(intermediate_dim=48)(keras.ops.ones((2, 7, 12))).shape)

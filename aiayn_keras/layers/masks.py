@@ -14,7 +14,7 @@ def make_attention_mask(query_padding_mask, key_padding_mask):
 
     Args:
         query_padding_mask: Integer tensor `(B, T)`, sentence numbers, 0 for padding.
-        key_padding_mask: Integer tensor `(B, S)`, likewise.
+        key_padding_mask: Integer tensor `(B, S)`, of the same kind.
 
     Returns:
         Boolean tensor `(B, T, S)`, True where the numbers agree and are not 0.
@@ -35,7 +35,8 @@ def make_causal_mask(query_padding_mask, key_padding_mask=None):
 
     Args:
         query_padding_mask: Integer tensor `(B, T)`; only its shape is read.
-        key_padding_mask: Integer tensor `(B, S)`, likewise; that of the queries in self-attention.
+        key_padding_mask: Integer tensor `(B, S)`, of the same kind; the same mask in
+            self-attention.
 
     Returns:
         Boolean tensor `(B, T, S)`, True on and below the diagonal.
@@ -82,7 +83,7 @@ def make_decoder_masks(decoder_padding_mask, encoder_padding_mask):
 
     Args:
         decoder_padding_mask: Integer tensor `(B, T)`, sentence numbers, 0 for padding.
-        encoder_padding_mask: Integer tensor `(B, S)`, likewise.
+        encoder_padding_mask: Integer tensor `(B, S)`, of the same kind.
 
     Returns:
         Two boolean tensors, `(B, T, T)` and `(B, T, S)`, True where attention is allowed.
@@ -112,18 +113,18 @@ def sentence_positions(padding_mask):
 def join_masks(
     query, memory, attention_mask=None, query_mask=None, memory_mask=None, use_causal_mask=False
 ):
-    """Makes one mask of those that a layer is called with.
+    """Makes one mask from those that a layer is called with.
 
     Args:
         query: Float tensor `(B, T, D)`.
         memory: Float tensor `(B, S, D)`.
         attention_mask: Boolean tensor from `check_attention_mask`, or None.
         query_mask: Boolean or integer tensor `(B, T)` from `check_padding_mask`, or None.
-        memory_mask: Boolean or integer tensor `(B, S)`, likewise. If one of the two is of integers,
-            they number sentences, and a position sees its own sentence only; what is boolean or
-            missing is sentence 1. Otherwise every query sees the real positions of the memory, and
-            without `memory_mask` all of it.
-        use_causal_mask: Whether position t sees no position of the memory after t.
+        memory_mask: Boolean or integer tensor `(B, S)`, of the same kind. If one of the two has
+            integers, they number sentences, and a position sees only its own sentence; a boolean or
+            missing mask is sentence 1. Otherwise every query sees the real positions of the memory,
+            and without `memory_mask` all of it.
+        use_causal_mask: Whether to hide from position t the positions of the memory after t.
 
     Returns:
         Boolean tensor that broadcasts to `(B, T, S)`, True where attention is allowed; None if

@@ -67,7 +67,7 @@ class PositionalEmbedding(keras.layers.Layer):
 
     Raises:
         TypeError: For a `max_sequence_length` that is not an integer.
-        ValueError: For one that is not positive; at construction for an unknown `kind`; at build
+        ValueError: At construction for a length that is not positive or an unknown `kind`; at build
             for sinusoids of an odd D or an `x` without three axes; for a `padding_mask` of floats
             or of another shape; for more positions than `max_sequence_length`, without a
             `padding_mask`.

@@ -177,7 +177,7 @@ class EncoderBlock(TransformerBlock):
             for padding: no position attends to padding. Defaults to the mask that Keras has
             attached to `x`, such as that of an embedding with `mask_zero`. The output carries it
             on.
-        use_causal_mask: Whether a position attends to no later one.
+        use_causal_mask: Whether to hide later positions from each position.
         return_attention_scores: Whether to return the attention weights, too.
 
     Returns:
@@ -253,12 +253,12 @@ class DecoderBlock(TransformerBlock):
         memory: Float tensor `(B, S, D)`, the encoder's output.
         self_attention_mask: Boolean tensor `(B, T, T)`, True where attention to the target is
             allowed; the first and second axes may be 1.
-        cross_attention_mask: Boolean tensor `(B, T, S)`, likewise for the memory.
+        cross_attention_mask: Boolean tensor `(B, T, S)`, the same for attention to the memory.
         x_mask: Boolean tensor `(B, T)`, True on real positions, or integers that number sentences,
             0 for padding. Defaults to the mask that Keras has attached to `x`, which the output
             carries on.
-        memory_mask: Boolean or integer tensor `(B, S)`, likewise for `memory`.
-        use_causal_mask: Whether a position attends to no later one of the target (paper 3.2.3).
+        memory_mask: Boolean or integer tensor `(B, S)`, the same for `memory`.
+        use_causal_mask: Whether to hide later positions of the target from each (paper 3.2.3).
             Defaults to True, even if other masks are given.
         return_attention_scores: Whether to return the attention weights, too.
 

@@ -1,4 +1,4 @@
-"""The bounds on a model's sizes and rates, and the architectures with names.
+"""The bounds on a model's sizes and rates, and the named architectures.
 
 Bounds are checked before any memory is asked for. The names are the rows of the paper's Table 3,
 its parser, and a tiny model: `config` are the constructor arguments of `TransformerBackbone` that
@@ -25,7 +25,7 @@ INTEGERS = {
     "max_sequence_length": (1, 1 << 20),
 }
 DEPTHS = ("num_encoder_layers", "num_decoder_layers")
-"""Options for the layers of one stack; `num_layers` holds for a stack without its own."""
+"""Options for the layers of one stack; `num_layers` is for a stack without its own."""
 
 RATES = ("dropout", "attention_dropout", "activation_dropout")
 _BLOCK_FLAGS = ("attention_bias", "normalize_first")
@@ -107,7 +107,7 @@ def check_architecture(unknown=(), **options):
 
 
 def depths_of(options):
-    """Numbers of encoder layers and of decoder layers that options of a backbone state.
+    """Numbers of encoder and decoder layers that the options of a backbone state.
 
     Args:
         options: Dictionary of options. A stack has its own number, or `num_layers`.
@@ -191,7 +191,7 @@ def _row(letter, what, label_smoothing=0.1, **config):
 
 TRANSFORMER_PRESETS = {
     "transformer_tiny": {
-        "description": "4+4 layers for corpora of some ten thousand sentences, such as Multi30k "
+        "description": "4+4 layers for corpora of tens of thousands of sentences, such as Multi30k "
         "(Wu et al. 2021, https://aclanthology.org/2021.acl-long.480).",
         "config": {
             "num_layers": 4,
@@ -318,7 +318,7 @@ class FixedParts:
             raise AttributeError(
                 f"`{name}` cannot be replaced: the graph of this {type(self).__name__} is made of "
                 "it. Build a model of a subclass with other parts (docs/change_a_part.md), or of "
-                "another depth, and take over the weights that fit."
+                "another depth, and copy the weights that fit."
             )
         if name in type(self).settings and value != getattr(self, name, value):
             raise AttributeError(

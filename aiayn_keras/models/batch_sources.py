@@ -43,7 +43,7 @@ def is_grain(x):
 def check_token_ids(x, y, vocabulary_size):
     """Refuses arrays in memory with token ids that a model does not have.
 
-    JAX looks up, and learns, others without a word, and PyTorch labels below 0.
+    JAX would silently look up and learn other ids, and PyTorch labels below 0.
 
     Args:
         x: Dictionary of arrays; other data is not looked into.
@@ -62,8 +62,8 @@ def check_token_ids(x, y, vocabulary_size):
         for value in (array.min(), array.max()) if array.size else ():
             if not 0 <= value < vocabulary_size:
                 raise ValueError(
-                    f"`{name}` must have token ids from 0 to {vocabulary_size - 1}. Padding has 0, "
-                    f"and a `sample_weight` of 0. Received: {value}."
+                    f"`{name}` must have token ids from 0 to {vocabulary_size - 1}. Padding has "
+                    f"the id 0 and the `sample_weight` 0. Received: {value}."
                 )
 
 
@@ -82,7 +82,7 @@ def preprocessed_batches(data, preprocess, steps=None, batch_size=None, shuffle=
         The batches. The second value is the `steps` that Keras is to be given.
 
     Raises:
-        ValueError: For texts in memory of unequal numbers, what is not text, batches of single
+        ValueError: For unequal numbers of texts in memory, data that is not text, batches of single
             texts, `batch_size` beside batches, a `batch_size` out of range, and a `DataLoader`
             without a length if `steps` is None.
     """
@@ -246,7 +246,7 @@ def _apply(preprocess, batch):
 
 
 def _texts(part):
-    """Returns a part of a batch with lists of strings, which preprocessors take, in it."""
+    """Returns a part of a batch with its texts as lists of strings, which preprocessors take."""
     if isinstance(part, dict):
         return {name: _texts(values) for name, values in part.items()}
     is_list = isinstance(part, (str, bytes, list, tuple, np.ndarray)) or hasattr(part, "to_numpy")
@@ -328,7 +328,7 @@ def _as_rows(values):
     """
     if hasattr(values, "numpy"):  # a tensor of TensorFlow, on every backend
         values = values.numpy()
-    # No array of strings of a fixed width, which would lose U+0000 at their ends, take the longest
+    # Not an array of strings of a fixed width: it would lose U+0000 at their ends, take the longest
     # text's memory for each, and hold a NaN before the first text as "nan".
     is_list = isinstance(values, (list, tuple))
     if is_list and (not values or any(isinstance(each, (str, bytes)) for each in values)):
@@ -339,7 +339,7 @@ def _as_rows(values):
         raise ValueError(
             "Texts must be lists or arrays of strings. Received: "
             + (f"shape {rows.shape}, of {rows.flat[0]!r:.60}" if rows.ndim else f"{values!r:.60}")
-            + ". Give one list of sources and one of targets, even of one text."
+            + ". Give one list of sources and one of targets, even for one text."
         )
     if rows.dtype.kind == "O":
         for i, text in enumerate(rows):

@@ -40,7 +40,7 @@ def write_model_folder(folder, save, model, last, weights="float32"):
             `search_defaults`. The folder stays as it was.
     """
     if not os.fspath(folder):
-        raise ValueError("The path of a model folder must not be empty: '.' is this folder.")
+        raise ValueError("The path of a model folder must not be empty: '.' is the current one.")
     check_number_format(weights)
     defaults = check_search_defaults(model.search_defaults)
     _check_unchanged(model)

@@ -25,13 +25,13 @@ NORMALIZATIONS = ("clean_nfkc", "nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "n
 """Names of normalizations: SentencePiece's, and two of ours.
 
 `"clean_nfkc"` is `"nmt_nfkc"` for sources as people type and paste them: typographic quotation
-marks and dashes become those of a typewriter, and invisible characters go; but superscripts,
+marks and dashes become those of a typewriter, and invisible ones are removed; but superscripts,
 fractions and signs such as ™, which would become other numbers and words, stay. `"nfc"` composes
 letters and their marks, and changes nothing else.
 """
 
 OWN_NORMALIZATIONS = ("clean_nfkc", "nfc")
-"""Those that SentencePiece does not know by name."""
+"""Normalizations that SentencePiece does not know by name."""
 
 _DOUBLE_QUOTES = "“”„‟«»″‶〃＂❝❞〝〞〟"
 _SINGLE_QUOTES = "‘’‚‛‹›′‵`´ʼˈ＇❛❜"
@@ -161,7 +161,7 @@ def _clean_rules():
     rules |= dict.fromkeys(map(chr, _INVISIBLE), "") | dict.fromkeys(_SPACES, " ")
     rules |= dict.fromkeys(_DOUBLE_QUOTES, '"') | dict.fromkeys(_SINGLE_QUOTES, "'")
     rules |= dict.fromkeys(_DASHES, "-")
-    # A dash between spaces, or a long one after a word, is a pause, and a comma always says so.
+    # A dash between spaces, or a long one after a word, is a pause, which a comma always shows.
     # Before a digit it is a minus sign, or means "to".
     for space, dash, after in itertools.product(_SPACED, _PAUSES, _SPACED):
         rules[f"{space}{dash}{after}"] = ", "
@@ -196,8 +196,8 @@ def _letters():
 def rules_across_characters(normalization):
     """Returns rules for more than a letter with its marks, as regular expressions.
 
-    For programs that read compiled rules a letter at a time, as Hugging Face's tokenizers do. To be
-    applied before the others.
+    They are for programs that read compiled rules a letter at a time, as Hugging Face's tokenizers
+    do, and are applied before the other rules.
 
     Returns:
         List of pairs of a pattern and what to write in its place.

@@ -329,7 +329,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         """Compiles the step, see `keras.Model.make_train_function`.
 
         Raises:
-            RuntimeError: If other variables are to be trained than in the compiled step.
+            RuntimeError: If the variables to train are not those of the compiled step.
         """
         begin_computing()
         trained = tuple(map(id, self.trainable_variables))
@@ -373,7 +373,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
             self._clear_losses()
             loss, statistics = self._loss_and_statistics(x, y, sample_weight, training)
-            # Those of regularizers, and of `add_loss` in parts of the user's own.
+            # The losses of regularizers, and of `add_loss` in parts of the user's own.
             loss += sum(map(self._aggregate_additional_loss, self.losses))
         non_trainable_variables = [
             scope.get_current_value(variable) for variable in self.non_trainable_variables
@@ -431,7 +431,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
 
 
 def _refuse_probabilities(**parts):
-    """Raises a ValueError for what would take logits for probabilities, without a word."""
+    """Raises a ValueError for a loss or metric that would silently misread logits."""
     for name, value in parts.items():
         for part in keras.tree.flatten(value):
             if part in _OF_PROBABILITIES or getattr(part, "from_logits", True) is False:
@@ -443,7 +443,7 @@ def _refuse_probabilities(**parts):
 
 
 def _refuse_beside_batches(x, y, sample_weight):
-    """Raises a ValueError for what batches give themselves."""
+    """Raises a ValueError for an argument that batches already contain."""
     for name, value in {"y": y, "sample_weight": sample_weight}.items():
         if value is not None:
             raise ValueError(

@@ -64,7 +64,7 @@ class TransformerBackbone(FixedParts, Backbone):
         key_dim: Width of one head's queries and keys (d_k). Defaults to
             `hidden_dim / num_heads`.
         value_dim: Width of one head's values (d_v). Defaults to `hidden_dim / num_heads`.
-        dropout: Share dropped of sublayer outputs and of embedding sums in training (P_drop).
+        dropout: Share of sublayer outputs and of embedding sums dropped in training (P_drop).
         attention_dropout: Share of attention weights dropped in training.
         activation_dropout: Share of hidden feed-forward units dropped in training.
         activation: The feed-forward networks' non-linearity.
@@ -332,7 +332,7 @@ class TransformerBackbone(FixedParts, Backbone):
         """The arguments that the model was built with.
 
         Raises:
-            ValueError: If layers are quantized with an `activation_quantizer` of one's own, since
+            ValueError: If layers are quantized with an `activation_quantizer` of your own, since
                 Keras' dtype policies, and so files of the model, do not hold it.
         """
         for layer in self._flatten_layers():

@@ -212,10 +212,10 @@ class TransformerSeq2SeqLM(TrainingSteps):
         """Translates texts by beam search.
 
         Args:
-            texts: List of strings, or a single string. Without words it has an empty translation,
-                without letters its own if `copy_without_letters` is set; one that is longer than
-                the tokenizer's `learned_length` is translated sentence by sentence.
-            num_beams: Number of beams W; None for the model's of `search_defaults`, or else 4.
+            texts: List of strings, or a single string. A text without words has an empty
+                translation; one without letters is its own if `copy_without_letters` is set; one
+                longer than the tokenizer's `learned_length` is translated by sentences.
+            num_beams: Number of beams W; None for that of `search_defaults`, or else 4.
             length_penalty: Exponent α of the GNMT length penalty; None for the model's, or 0.6.
             prefixes: Strings that the translations begin with, except those without words.
             ensemble: Other models with the same vocabulary; all probabilities are averaged.
@@ -235,7 +235,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
         Raises:
             ValueError: For a text that is too long, prefixes that differ from the texts in number
-                or exceed the length limit, options out of range or that exclude each other,
+                or exceed the length limit, options that are out of range or exclude each other,
                 non-finite weights, an ensemble with different vocabularies, or no tokenizer.
                 `NoTranslationError`, with the texts' `rows`, if nothing satisfies `constraint`.
             TypeError: For an unknown search option, or one that is not a number.
@@ -284,7 +284,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
                 `progress` counts sentences.
 
         Returns:
-            List of `DocumentTranslation`s, one per text, in order; for a single string one.
+            List of `DocumentTranslation`s, one per text, in order; only one for a single string.
 
         Raises:
             ImportError: If TensorFlow Text, which finds the sentences, is not installed.
@@ -382,7 +382,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
             filepath: Where to write; for `"saved_model"` the folder `<name>` that gets a new
                 sub-folder `<version>`.
             format: A key of `TransformerSeq2SeqLM.exporters`.
-            **options: Of the format, see `aiayn_keras.export`.
+            **options: Options of the format, see `aiayn_keras.export`.
 
         Returns:
             Path of what was written.
@@ -482,7 +482,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
         return self.preprocessor.tokenizer
 
     def _compiled(self, key, function):
-        """Binds a function to the backbone, and compiles it, once per `key`; it gives arrays."""
+        """Binds a function to the backbone and compiles it, once per `key`; it returns arrays."""
         run = self._compiled_functions.get(key, functools.partial(function, self.backbone), self)
         convert = keras.ops.convert_to_numpy
         return lambda *arrays: keras.tree.map_structure(convert, run(*arrays))

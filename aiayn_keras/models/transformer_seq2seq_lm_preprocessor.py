@@ -148,7 +148,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             )
 
     def check_backbone(self, backbone):
-        """Checks that a backbone can read what this makes of texts, also after a change to either.
+        """Checks that a backbone can read the outputs, even after a change to either.
 
         Raises:
             ValueError: For a length greater than the backbone's number of positions, or for a
@@ -248,7 +248,7 @@ def text_preprocessor(tokenizer, backbone):
 
 
 def check_prompts(inputs, max_length, strip_prompt=False):
-    """Returns what `generate` shall read, with tuples as lists, or refuses anything but texts.
+    """Returns the inputs of `generate`, with tuples as lists; refuses anything but texts.
 
     Args:
         inputs: A text, texts in a list, a tuple or an array, a dictionary of `encoder_text` and
@@ -338,7 +338,7 @@ def with_ensemble(model, ensemble):
 
     Args:
         model: A `TransformerSeq2SeqLM`.
-        ensemble: List of others; without tokenizers only sizes are compared.
+        ensemble: List of other models; without tokenizers, only sizes are compared.
 
     Raises:
         TypeError: For anything but a list of models.
@@ -379,8 +379,8 @@ def pack_token_ids(encoder_token_ids, decoder_token_ids, pad_token_id=0):
     Args:
         encoder_token_ids: The sources, B rows of integers: an array or tensor `(B, S)` that is
             filled up with `pad_token_id`, or a list of lists of any lengths.
-        decoder_token_ids: What the decoder reads, B rows likewise.
-        pad_token_id: Id that stands for no token; what is missing at the ends of rows gets it, too.
+        decoder_token_ids: What the decoder reads, B rows of the same kind.
+        pad_token_id: Id that stands for no token; shorter rows are filled up with it.
 
     Returns:
         Dictionary of int32 arrays: `encoder_token_ids` and `encoder_padding_mask (B, S)`,

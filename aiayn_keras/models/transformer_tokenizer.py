@@ -196,11 +196,11 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         return type(self) is TransformerTokenizer and not any(options)
 
     def without_layer(self):
-        """A tokenizer with the same tokens that is not a layer: a call of one takes a millisecond.
+        """A tokenizer with the same tokens that is not a layer: a layer's calls take 1 ms.
 
         Returns:
-            A `PieceTokenizer`; this tokenizer itself where it may do more than one, as a subclass,
-            or with options of KerasHub.
+            A `PieceTokenizer`; this tokenizer itself if it may do more, as a subclass or with
+            options of KerasHub.
         """
         if self.proto is None or not self.is_plain():
             return self
@@ -297,7 +297,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             whole_words: Words that are one token each and are never split, a sequence of strings
                 without spaces that a normalization leaves as they are. A longer word that begins
                 with one of them is split after it.
-            target_texts: Those of the target language, given like `texts`, if they have a
+            target_texts: Texts of the target language, given like `texts`, if they have a
                 normalization of their own. Both sides still share one vocabulary.
             target_normalization: Name of the targets' normalization; by default `"nfc"`, which
                 writes them as they are. But without `target_texts`, where `texts` hold both
@@ -313,7 +313,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         Raises:
             ValueError: For an unknown `model_type` or normalization, for one of `whole_words` that
                 no text can hold, for a string in place of a list that is not the path of a file,
-                for no text, for one that is not a string, such as None, or for too little or too
+                for no text, for a text that is not a string, or for too little or too
                 varied text for the size.
         """
         if target_normalization is None:
@@ -400,7 +400,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         return self._changed(*map(split_digits, (self.proto, self.of_targets().proto)))
 
     def _changed(self, proto, target_proto):
-        # With the options of a subclass's own.
+        # With a subclass's own options.
         changed = type(self).from_config({**self.get_config(), "separate_target": False})
         changed.set_proto(proto)
         if target_proto != proto:  # without `source_end` it is made from the sources' anyway

@@ -72,7 +72,7 @@ def _check_shapes(labels, logits):
 
 
 def token_weights(sample_weight, labels):
-    """Gives every token a weight; Keras would divide by the sum of those of whole rows.
+    """Gives every token a weight; Keras would divide by the sum of the weights of rows.
 
     Args:
         sample_weight: Tensor or array `(B, T)`; or `(B,)` or `(B, 1)`, one weight for each row.
@@ -173,7 +173,7 @@ class Perplexity(keras.metrics.Mean):
 
     def __init__(self, name="perplexity", dtype=None):
         super().__init__(name=name, dtype=dtype)
-        self._direction = "down"  # Keras' callbacks read it: less is better
+        self._direction = "down"  # Keras' callbacks read it: lower is better
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         loss = ops.sparse_categorical_crossentropy(

@@ -6,7 +6,7 @@ from aiayn_keras.decoding.constraints.balanced_brackets import BalancedBrackets
 from aiayn_keras.decoding.constraints.constraint import Constraint, Rules, TokenAutomaton
 
 CONSTRAINTS = {"brackets": BalancedBrackets, "automaton": TokenAutomaton}
-"""The constraints that can be written down: their class by the name that is their `kind`."""
+"""Classes of the constraints that can be written down, by the name that is their `kind`."""
 
 
 def as_constraint(value):

@@ -51,7 +51,7 @@ class _BracketState(NamedTuple):
             down; anything beyond `depth`.
         depth: Integer tensor `(B, W)`, number of open constituents.
         words_left: Integer tensor `(B, W)`, words of the source that are not leaves yet; 1 where
-            leaves are not counted, as another may always follow.
+            leaves are not counted, as one more may always follow.
         is_empty: Boolean tensor `(B, W)`, True where the innermost open constituent, or the
             translation, has nothing in it.
     """
@@ -206,8 +206,8 @@ class BalancedBrackets(Constraint):
     child, and nothing follows the root. Each leaf is a single wordpiece. Source:
     https://arxiv.org/abs/1412.7449.
 
-    A source of n words has no tree of fewer than n + 2 wordpieces: where `max_length`, or the
-    model's positions, are below that, there is no translation.
+    A source of n words has no tree of fewer than n + 2 wordpieces: if `max_length` or the model's
+    positions allow fewer, there is no translation.
 
     Attributes:
         words: `"source"` for as many leaves as the source has words, the wordpieces of it that

@@ -22,10 +22,10 @@ MAX_NUMBER = (1 << 31) - 1
 class Constraint:
     """Base of the options of a constraint; a subclass is a frozen dataclass of hashable fields.
 
-    Equal ones share a compiled search.
+    Equal constraints share a compiled search.
 
     Attributes:
-        excludes: Names of the `SearchOptions` that must keep their defaults beside it.
+        excludes: Names of the `SearchOptions` that must keep their defaults if it is given.
     """
 
     excludes: ClassVar[tuple[str, ...]] = ()
@@ -54,7 +54,7 @@ class Rules(Protocol):
     def allowed(self, state, room) -> Any:
         """Finds the tokens that may follow.
 
-        Only tokens after which the hypothesis can still end within its limit, so that no
+        These are only tokens after which the hypothesis can still end within its limit, so that no
         hypothesis gets stuck.
 
         Args:
@@ -92,7 +92,7 @@ class AutomatonRules:
                 f"`constraint`: {num_states:,} states of the automaton times {vocabulary_size:,} "
                 f"tokens are more than the {_MAX_ENTRIES:,} entries of a table."
             )
-        # Tokens that must follow at least, this one counted, and the state after it.
+        # Minimum number of tokens to follow, this one included, and the state after it.
         needed = np.full((num_states, vocabulary_size), NEVER, "int32")
         next_states = np.zeros_like(needed)
         distances = np.full(num_states, NEVER - 1, "int32")
@@ -138,7 +138,7 @@ class TokenAutomaton(Constraint):
 
     Raises:
         ValueError: For transitions that are not such triples or lead from one state with one token
-            to two, or if no final state can be reached.
+            to two states, or if no final state can be reached.
 
     Example:
         >>> TokenAutomaton.of_vocabulary([7, 5])
