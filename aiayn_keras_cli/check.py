@@ -164,7 +164,7 @@ def _texts_of_recipe(path, has_options):
         raise click.UsageError("Leave out --validation and --test: the recipe names them.")
     section = load_recipe(path).corpus
     if section.name is not None or section.tree_leaves is not None:
-        raise ValueError(f"{path}: its corpus is not files of text, which alone can be checked.")
+        raise ValueError(f"{path}: only text files can be checked, not a corpus by name or trees.")
     held_out = {"validation": section.validation, "test": section.test}
     languages = section.source_language, section.target_language
     return Texts(

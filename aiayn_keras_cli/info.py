@@ -92,8 +92,8 @@ def info(preset, list_all, vocabulary_size):
     """Describe a preset, a model folder or a training.
 
     PRESET is the name of a preset, such as transformer_base, or a model folder; for a fine-tuned
-    model, the model it was fine-tuned from is named, too. For the folder of a training, finished or
-    not: its progress, time left, figures, checkpoints, changes, and what it delivered.
+    model, the model it was fine-tuned from is named, too. The folder of a training, finished or
+    not, shows its progress, time left, figures, checkpoints, changes, and what it delivered.
 
     With --all, list the presets: every row of the paper's Table 3 in the paper's symbols, with its
     number of trainable parameters.

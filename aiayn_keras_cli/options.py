@@ -101,7 +101,7 @@ ENGINE = click.option(
     type=click.Choice(["auto", "keras", "ctranslate2", "ctranslate2-int8"]),
     default="auto",
     show_default=True,
-    help="Program that does the search. auto uses CTranslate2 on a CPU, if it is installed, and "
+    help="Program that does the search. auto uses CTranslate2 on a CPU if it is installed and "
     "finds the same translations as Keras; ctranslate2-int8 is even faster, but some translations "
     "differ.",
 )

@@ -13,7 +13,7 @@ _BACK = "back"
 _SECONDS_BETWEEN_QUESTIONS = 1.0
 _SECONDS_OF_A_QUESTION = 10.0
 _TEXT = "Hello."
-"""A text that a version of any languages has to translate before it gets a label."""
+"""A text that a version must translate, whatever its languages, before it gets a label."""
 _NOT_KNOWN_YET = ("HTTP 404", "HTTP 502", "HTTP 503", "Unrecognized servable version label")
 """Parts of errors about a version that is not loaded, or a label that was never in use."""
 _MEBIBYTE = 1 << 20

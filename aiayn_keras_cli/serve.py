@@ -26,7 +26,7 @@ from aiayn_keras_cli.options import (
 from aiayn_keras_cli.running import quiet_start
 
 REST_PORT, GRPC_PORT = 8501, 8500
-"""Those of TensorFlow Serving's image."""
+"""The ports of TensorFlow Serving's image."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _PAGE_PORT = 8000
 _API_OPTIONS = {"host": "--host", "grpc_port": "--grpc-port", "poll": "--poll"}
@@ -158,7 +158,7 @@ def _introduce(kit, server, host, batching):
     if host not in _LOOPBACK:
         click.echo(f"Anyone who can reach {host} can use it, without TLS or a password.", err=True)
     click.echo(
-        "For trying and for small loads: the paths, errors and metrics are TensorFlow Serving's. "
+        "For trials and small loads: the paths, errors and metrics are TensorFlow Serving's. "
         f"To deploy: see {kit.kit / 'README.md'}"
     )
 

@@ -1,4 +1,4 @@
-"""The part of the package that needs no Keras, so that what needs nothing else starts at once.
+"""The part of the package that does not need Keras, so that what it does starts at once.
 
 `aiayn_keras` is built on it, and the command `aiayn-keras translate` translates with it alone where
 CTranslate2 can. NumPy is imported at once; except in `progress` and `piece_tokenizer`, all other

@@ -3,8 +3,8 @@
 Small models write common words for letters that they do not know: `my PC` became `mi trozo` ("my
 piece"). They do know translations of some acronyms (`TV`, `UFO`), and words that are in capitals
 for emphasis (`NEVER`). So a text with a capital word that is not in its translation is translated
-twice more: with a letter in the place of the word, and with the word in small letters. One of these
-translations is taken if the model thinks it much more probable than the first.
+twice more: with a letter in the place of the word, and with the word in lower case. One of these
+translations is used if the model finds it much more probable than the first.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ _WORD = re.compile(
     r"(?<![\w.&/@#\-])(?:(?:[^\W\d_]{1,2}\.){2,}|[^\W_]+(?:-[^\W_]+)*)(?![\w&/@#\-]|\.\w)"
 )
 _WITH_POINTS = re.compile(r"(?<![\w.])(?:U\.[KN]|E\.U)\.(?=\s*\Z|\s+[a-z]|[,;:!?'’])")
-"""Unions as newspapers write them, where no sentence ends in the midst of a text.
+"""Unions as newspapers write them (`E.U.`), unless the text goes on with a new sentence.
 
 `U.S.` is not among them, since models read `US` as a pronoun.
 """
@@ -30,11 +30,11 @@ MIN_GAIN = 0.3
 _MIN_SCORE_OF_KNOWN = -1.25
 """Normalized score from which on the translation of a word alone shows that it is known."""
 _MALUS = 0.7
-"""Taken from the score of a reading with letters for known words, in nats: copying is easy."""
+"""Subtracted from the score of a reading with letters for known words: copying is easy. In nats."""
 _MIN_SCORE_ALONE = -1.75
 """Normalized score below which an acronym is its own translation if it is a whole text."""
 _MIN_WORD = 4
-"""Minimum number of letters of a word that may be a common one though it is not known alone."""
+"""Minimum number of letters of a word that may be a common one even if it is not known alone."""
 _MAX_WORDS = 8
 
 
@@ -109,9 +109,9 @@ class _Reading(NamedTuple):
     """A text as the model reads it again.
 
     Attributes:
-        text: The text with letters for acronyms, or with words in small letters.
+        text: The text with letters for acronyms, or with words in lower case.
         stand_ins: Dictionary from a letter to its acronym.
-        malus: Taken from the score of its translation, in nats.
+        malus: Subtracted from the score of its translation, in nats.
     """
 
     text: str
@@ -120,9 +120,9 @@ class _Reading(NamedTuple):
 
 
 def _readings(text, words, known, letters):
-    """The two readings of a text: words that are known in small letters, and the opposite.
+    """The two readings of a text: with letters for unknown words, and with letters for all.
 
-    If none is known, the opposite is that all long ones are.
+    If no word is known, the second reading has all long words in lower case instead.
     """
     known = {word: known[word] for word in words if word in known}
     opposite = {word: word.lower() for word in words if len(word) >= _MIN_WORD and not known}
@@ -184,14 +184,14 @@ def acronyms_in(text, words):
 
 
 def known_words(words, translate):
-    """Finds the words that the model can translate if they are in small letters.
+    """Finds the words that the model can translate if they are in lower case.
 
     Args:
         words: Set of words in capitals.
         translate: As in `translate_placeables`.
 
     Returns:
-        Dictionary from a word to how the model reads it: in small letters or, if it is the same in
+        Dictionary from a word to how the model reads it: in lower case or, if it is the same in
         the translation, as it is.
     """
     words = sorted(word for word in words if not _is_name(word))
@@ -205,7 +205,7 @@ def known_words(words, translate):
 
 
 def _masked(text, words, known, letters):
-    """A text with letters for words, or with the words in small letters if they are known.
+    """A text with letters for words, or with the words in lower case if they are known.
 
     Returns:
         The text, and a dictionary from a letter to its word.

@@ -21,7 +21,7 @@ _GROUP = re.compile(
       | (?P<stem>{_LETTER}{{2,}}+)\((?P<ending>s|es|en|innen)\)(?![\w(.:]\w|\w)
     )"""
 )
-"""Not `w/o` and `km/h`, and not behind a number, where the slash is that of a rate."""
+"""Not `w/o` and `km/h`, and not after a number, where the slash is that of a rate."""
 _SLASH = re.compile(r"\.?/")
 _CODE = re.compile(r"[^\W\d_]*[a-z][A-Z]|[A-Z]{2}")
 _MANY = re.compile(r"(?:\d[\d.,]|[02-9]) \Z")
@@ -36,7 +36,7 @@ _ENDINGS = frozenset(
 _TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 _MAX_GROUPS = 3
 _MAX_WORDS = 8
-"""Maximum number of words in which translations may differ; beyond it, they say it differently."""
+"""Maximum number of words in which translations may differ; beyond it, they are rephrased."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,7 +169,7 @@ def _difference(first, others):
 
 
 def _num_equal(words, most):
-    """The number of words, at most `most`, with which all of some lists begin."""
+    """The number of words, at most `most`, that some lists have in common at their beginning."""
     for number, each in enumerate(zip(*words, strict=False)):
         if number == most or len(set(each)) > 1:
             return number
@@ -183,7 +183,7 @@ def translate_alternatives(texts, translate, pattern, progress):
         texts: List of strings.
         translate: Function of a list of strings and of `progress` that gives a `Translation` for
             each, or None.
-        pattern: Compiled pattern of placeables; what is in them stays there.
+        pattern: Compiled pattern of placeables, in which nothing is changed.
         progress: See `TransformerSeq2SeqLM.translate`.
 
     Returns:

@@ -268,8 +268,8 @@ def _delete(entry):
 def _facts_of_files(model_folder):
     """Name and checksum of each file at the top of a model folder and in its assets.
 
-    Of folders at the top the name counts: `checkpoints`, for instance, can be that of a training
-    that is not finished.
+    For folders at the top, only the name counts: `checkpoints`, for instance, may belong to a
+    training that is not finished.
     """
     top = sorted(model_folder.iterdir())
     files = [*(path for path in top if not path.is_dir()), *_files_below(model_folder / _ASSETS)]

@@ -33,7 +33,7 @@ nothing can have a higher log-probability than the best."""
 _MAX_LENGTH_PENALTY = 1.0
 """Up to this α, CTranslate2 has finished the winning hypothesis by the time it stops."""
 _SPINS = "1000"
-"""Turns of a waiting thread's loop before it sleeps, some microseconds, which slow an idle machine
+"""Turns of a waiting thread's loop before it sleeps: some microseconds. They slow an idle machine
 by 4 % (https://gcc.gnu.org/onlinedocs/libgomp/GOMP_005fSPINCOUNT.html)."""
 _MIN_ROWS = 4
 """Number of sentences from which on each core searches for some of them."""

@@ -156,7 +156,7 @@ def choose_columns(columns, header):
 def check_columns_of(data, format, columns):
     """Checks columns with the beginning of a table.
 
-    What cannot be read is left to those who read all of it.
+    What cannot be read here is left to the code that reads the whole table.
 
     Args:
         data: Bytes of the table, or of its beginning.

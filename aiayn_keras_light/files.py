@@ -102,7 +102,7 @@ def new_folder(path):
 
     Args:
         path: Folder to create, along with any missing parent folders. After an error, parents that
-            were created are gone again unless something else is in them.
+            were created are removed unless something else is in them.
 
     Yields:
         `pathlib.Path` with the same name, alone in a temporary parent folder.

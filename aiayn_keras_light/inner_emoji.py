@@ -1,7 +1,7 @@
 """Emoji within a sentence, without which models translate it better.
 
-Models read a sentence of one topic and no pictures. With an emoji in its middle, they often write
-other words than without it. So the translation without emoji is taken, and each emoji put where the
+Models have read few sentences with pictures. If an emoji is in the middle of one, they often write
+different words. So the translation without emoji is used, and each emoji is put where the
 translation with emoji has it.
 """
 
@@ -17,8 +17,8 @@ from aiayn_keras_light.translating import as_translation
 _MAX_LOSS = 0.5
 """How much worse the translation without emoji may be, in nats of normalized score.
 
-Without an emoji that stands for a word (`My 🐶 is sick.`), no sentence is left, and its translation
-is usually worse by more.
+If an emoji stands for a word (`My 🐶 is sick.`), what is left without it is not a sentence, and its
+translation is usually worse by more.
 """
 _WORD = re.compile(rf"[{UNSPACED_LETTERS}]|[^\s{UNSPACED_LETTERS}]+")
 HEARTS = "♥❤🧡💙💚💛💜🖤🤍🤎"

@@ -7,7 +7,7 @@ imports SentencePiece at once, so its users import it only when they need it.
 import sentencepiece
 
 _MIN_BATCH = 16
-"""Number of texts from which it pays that SentencePiece starts threads for a list."""
+"""Number of texts from which SentencePiece's threads are worth starting."""
 SPECIAL_PIECES = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
 
 

@@ -40,7 +40,7 @@ _NUMBERS = r"""
       | (?<![\w-])(?:(?i:sha\d+|md5):)?(?=[a-fA-F]*\d)(?=\d*[a-fA-F])
         (?:[0-9a-f]{7,128}|[0-9A-F]{7,128})(?![\w-])                   # a hash
 """
-"""Numbers that name a thing, the same in all languages; prices, times and dates are not of them."""
+"""Numbers that name a thing, the same in all languages; not prices, times and dates."""
 PATTERN = (
     r"""(?:
         (?<!\w)[A-Za-z][A-Za-z0-9+.-]{1,30}://ADDRESS
@@ -303,7 +303,7 @@ _BEHIND_VALUE = "|".join(
         ),
     ]
 )
-"""A short value behind a label, of one word or with a number at its end."""
+"""A short value after a label, of one word or with a number at its end."""
 CUTS = (
     r"""
         (?<!\S)(?:[-=~]{3,}|==)(?=[^\W_]) | (?<=[\w.!?])(?:[-=~]{3,}|==)(?![^\s.,;:!?)])  # ---a---
@@ -406,14 +406,14 @@ _LENGTHS = re.compile(
 
 
 def _next_items(items):
-    """The numbers and signs that may go on a list; that of the first may not be in the text."""
+    """The numbers and signs with which a list may go on; its first item may have no number."""
     if not items:
         return [(number, sign) for number in "12" for sign in ".:-"]
     return [(str(int(items[-1][2]) + 1), items[-1][3])]
 
 
 def marks_within(text):
-    """Matches of marks that are known by others in their text, in the order of their places.
+    """Matches of marks that only the rest of their text explains, in the order of their places.
 
     These are numbers of a list (`1. tea 2. milk`), commas of a row without spaces
     (`id,name,price`), and feet and inches (`a 55" TV`), whose signs end no quotation. The group

@@ -32,10 +32,10 @@ PLACEABLES = ("translate", "keep")
 LETTERS = "ヌメソラワチホユケトムイ"
 """The letters that stand for placeables."""
 _PICTURES = "😀🎉🐶🌸🍕🚗📷🎵🌍🔑🎁"
-"""Those that stand for emoji, around which models write no word, as around a name."""
+"""The pictures that stand for emoji; models add no words around them, as they do around a name."""
 
 CLOCK_TIMES = ("17:45", "18:35", "19:25", "20:15")
-"""Times that stand in for those such as `5pm`, which small models move to the morning."""
+"""Times that stand in for times such as `5pm`, which small models move to the morning."""
 
 _SIGN_OF_ONE = re.compile(
     r",[A-Z\"]|[/@#\\:;=<>{}\[\]|*_%$&^`~+0-9()\t\x1b§©®»·›•²³¹¼-¾\u2070-\U0010ffff]|\.\w|--|[xX]D|localhost"
@@ -146,7 +146,7 @@ def translate_placeables(texts, translate, progress=None):
 def _with_tag(translate, tag):
     """A function like `translate` that puts a tag before texts with letters.
 
-    Others may be their own translation.
+    Texts without letters may be their own translation.
     """
 
     def translate_tagged(texts, progress):
@@ -328,7 +328,7 @@ def _with_signs_of_numbers(source, translation):
 def _with_commas(source, text):
     """A translation with the commas of its source before placeables and codes.
 
-    Models write colons for some, as they do behind the name of a greeting: `Boston: MA 02108`.
+    Models write colons for some, as they do after the name in a greeting: `Boston: MA 02108`.
     """
     for word in set(_BEHIND_COMMA.findall(source)):
         is_code = word in LETTERS or word[1:].isupper() or not (word.isalpha() or word.isdecimal())
@@ -429,7 +429,7 @@ def _spans(text, pattern, numbers=frozenset()):
             start, last, was_mark, was_second, _ = spans.pop()
             is_mark, is_second, is_time = is_mark and was_mark, is_second or was_second, False
             end = max(end, last)
-        if match[0] not in "/ ":  # these divide, as that of $5/month, and leave numbers to words
+        if match[0] not in "/ ":  # as in $5/month, whose number belongs to the words
             start, end = _skip(text, start, -1, str.isdecimal), _skip(text, end, 1, str.isdecimal)
         spans.append((start, end, is_mark, is_second, is_time))
     return [

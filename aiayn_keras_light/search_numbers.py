@@ -62,7 +62,7 @@ class SearchNumbers:
         coverage_penalty: The factor β of the GNMT coverage penalty, 0 for none.
         no_repeat_ngram_size: No n-gram of this many wordpieces is written twice; 0 allows all.
         num_return_sequences: Number of hypotheses N to find for a sentence, at most `num_beams`.
-            The fewer, the sooner the search is done.
+            With fewer, the search is done sooner.
         min_length: Minimum number of wordpieces of a translation; where it is above the maximum
             of a text, the maximum. With 0 a model may answer a text with nothing, as some do for
             single words.

@@ -1,6 +1,6 @@
 """Words of a text as models have read them: letters for HTML entities, and months in full.
 
-Models that have read sentences, but no letter heads, take `Jun 3` for the third of July.
+Models that have read sentences, but no letterheads, take `Jun 3` for the third of July.
 """
 
 import html

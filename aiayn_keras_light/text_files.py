@@ -129,7 +129,7 @@ _PACKERS = {
         "--output` under a name that ends in .parquet",
     ),
 }
-"""How a file begins that a program has packed: the program's name, and what to do."""
+"""Beginnings of packed files, with the name of the program that packs them and what to do."""
 
 
 def check_is_text(line, is_first, path, place):
@@ -237,9 +237,9 @@ def without_breaks(text):
 
 
 def as_json_line(value):
-    """Writes a value as JSON in one line, also to readers for whom U+2028 and others end lines.
+    """Writes a value as JSON in one line, even for readers that end lines at U+2028 and others.
 
-    These are Python's `str.splitlines` and Node's `readline`.
+    Such readers are Python's `str.splitlines` and Node's `readline`.
 
     Args:
         value: Anything that `json.dumps` takes.

@@ -5,10 +5,10 @@ write other words in brackets, such as the sounds of subtitles. A sign stands fo
 the sentence is translated; it is treated as an emoji is, see `inner_emoji`.
 
 **Ellipses** stay. Models that have read few of them write a full stop for an ellipsis, or lose
-words behind it. So the parts of `Well... I think so.` are translated as sentences, and the ellipses
-put back.
+words after it. So the parts of `Well... I think so.` are translated as sentences, and the ellipses
+are put back.
 
-**A single word behind a sentence** is translated as a text of its own: models leave such words out
+**A single word after a sentence** is translated as a text of its own: models leave such words out
 or as they are, as in `Thank you! Bye` and `What colour is it? Red`.
 """
 
@@ -50,7 +50,7 @@ _PAIRS = ("()", "[]", "{}", "“”", "«»")
 
 
 def begin_alike(source, text):
-    """Gives a translated part of a sentence a small first letter if the source has one."""
+    """Gives a translated part of a sentence a lower-case first letter if the source has one."""
     if source[:1].islower() and text[:1].isupper() and not text[1:2].isupper():
         first = "i" if text[0] == "İ" else text[0].lower()  # not i and a second dot
         return first + text[1:]
@@ -85,7 +85,7 @@ def joined(parts, translations):
 
 
 def _distinct(hypotheses):
-    """The hypotheses without those whose text a better one has."""
+    """The hypotheses, without those whose text a better one already has."""
     found = {}
     for each in hypotheses:
         found.setdefault(each.text, each)
@@ -165,7 +165,7 @@ def with_asides(text, asides):
 
 
 def translate_ellipses(texts, translate, progress=None):
-    """Translates texts, and keeps their ellipses; see above for words behind sentences.
+    """Translates texts, and keeps their ellipses; see above for words after sentences.
 
     Args:
         texts: List of strings.
@@ -238,7 +238,7 @@ def _cut(text):
 
 
 def _cut_before_last_word(text):
-    """As `_cut`, where a single word stands behind a sentence."""
+    """As `_cut`, where a single word follows a sentence."""
     found = _BEFORE_LAST_WORD.search(text)
     if not found:
         return None

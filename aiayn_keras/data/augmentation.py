@@ -256,7 +256,7 @@ def _vary(pairs, share, change, random):
 
 
 def _with_other_numbers(source, target, random):
-    """Exchanges the numbers of both sides, or returns None unless both write the same ones alike.
+    """Exchanges the numbers of both sides; None unless both write the same numbers alike.
 
     A model that reads `3,000` as `3.000` and copies decimals would write `3.000.50`.
     """
@@ -416,7 +416,7 @@ def _with_typing_error(source, target, random):
 
 
 def _neighbor(letter, random):
-    """Draws the letter to the left or right on an English keyboard; others stay as they are."""
+    """Draws the key to the left or right on an English keyboard; other letters stay."""
     row = next((row for row in _KEYBOARD if letter.lower() in row), "")
     if not row:
         return letter
@@ -426,7 +426,7 @@ def _neighbor(letter, random):
 
 
 def _changes(cases):
-    """Changes to a text, in their order, by the share that asks for them."""
+    """Changes to a text, in their order, by the name of their share."""
     return {
         "shorthand": _in_shorthand,
         "upper_cased": functools.partial(_in_capitals, cases),

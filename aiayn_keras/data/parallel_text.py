@@ -237,7 +237,7 @@ def read_pairs_and_bad_lines(
 
 
 def _check_format(path):
-    """Refuses a file without pairs by the format that its name tells."""
+    """Refuses a file without pairs if its name shows a different format."""
     ending = pathlib.Path(path).suffix.lower()
     if ending in (".csv", ".json", ".jsonl"):
         remedy = "Write its two columns as tab-separated text without quotation marks and header."

@@ -8,7 +8,7 @@ from aiayn_keras_light.text_files import CorpusError
 
 _LINES_TO_LOOK_AT = 100
 _FEW = 10
-"""Number of lines, or cells, below which a file may look like another by chance."""
+"""Number of lines, or cells, below which a file may look like a different kind by chance."""
 _ADDRESS = re.compile(r"[a-z]+://\S*\Z")
 _CODE = re.compile(r"[a-z]{2,3}[-_](?:[A-Z]{2}|[A-Z][a-z]{3})")
 """A language with its country or script, such as `pt-BR` or `deu_Latn`."""
@@ -31,7 +31,7 @@ def check_heading(paths, pairs):
         pairs: Sequence of its pairs.
 
     Raises:
-        CorpusError: If both sides of the first pair, not the only one, name what is below them.
+        CorpusError: If both sides of the first of several pairs name what is below them.
     """
     if len(pairs) < 2:
         return
@@ -124,8 +124,8 @@ def check_quotes(path, sides):
         sides: Sequences of what its first two columns hold.
 
     Raises:
-        CorpusError: If all quotation marks are of this kind, and some are doubled, or those cells
-            that would need none are all without.
+        CorpusError: If all quotation marks are of this kind, and some are doubled, or no cell that
+            needs none has any.
     """
     num_cells = num_quoted = num_quoted_commas = num_bare_commas = 0
     has_doubled = False

@@ -18,7 +18,7 @@ from aiayn_keras.common.weight_files import bytes_of_file, check_weight_file, ne
 from aiayn_keras_light.files import atomic_path
 
 A, B = "/lora_kernel_a", "/lora_kernel_b"
-"""Endings of the names of their variables."""
+"""Endings of the names of adapters' variables."""
 _FINGERPRINT = "kernels_sha256"
 
 

@@ -127,7 +127,7 @@ def _with_changed_tokenizer(model, section):
     Tokens that are added to the vocabulary get random embeddings, as large as those of the others.
 
     Raises:
-        ValueError: If a field takes from the vocabulary what it has.
+        ValueError: If a field would take something from the vocabulary.
     """
     old = tokenizer = model.preprocessor.tokenizer
     given = section.model_fields_set

@@ -1,8 +1,8 @@
-"""Changes of a training on its way: which are allowed, and `changes.json`, their history.
+"""Changes to a training that has begun: which are allowed, and `changes.json`, their history.
 
-The sections of a recipe name their `changeable` fields. A change holds from the newest checkpoint
-on; the optimizer's state, the place in the data and the seeds go on. `changes.json` also notes the
-backend and the version of the package that a training began or went on with.
+The sections of a recipe name their `changeable` fields. A change takes effect from the newest
+checkpoint on; the optimizer's state, the place in the data and the seeds are kept. `changes.json`
+also notes the backend and the version of the package that a training began or went on with.
 """
 
 import datetime
@@ -74,7 +74,7 @@ def differences(theirs, ours):
 
 
 def is_changeable(recipe, name):
-    """Tells whether a training may change the field `section.field` on its way."""
+    """Tells whether a training that has begun may change the field `section.field`."""
     section, _, field = name.partition(".")
     return field in getattr(recipe, section).changeable
 
@@ -225,7 +225,7 @@ def best_updates(history, changes, monitor, among):
 
 
 def _stretches(history, changes, monitor):
-    """Divides a history after the updates from which on its figure was measured differently."""
+    """Divides a history after each update at which the measurement of its figure changed."""
     if monitor == "loss":
         return [history]
     ends = {

@@ -43,7 +43,7 @@ class Candidate(pydantic.BaseModel):
         perplexity: Perplexity per wordpiece, if it was measured.
         bleu: BLEU, 0 to 100.
         chrf: chrF2, 0 to 100.
-        figure: Figure of an own `training.monitor`.
+        figure: Figure of a `training.monitor` of your own.
     """
 
     model_config = _CONFIG

@@ -26,7 +26,7 @@ _BLEU_TOKENIZERS = {
     **dict.fromkeys(("zh", "yue", "wuu"), "zh"),
     **dict.fromkeys(("ja", "th", "km", "lo", "my", "dz"), "char"),
 }
-"""sacreBLEU's tokenizers, only those that need no more packages, for languages without spaces."""
+"""sacreBLEU's tokenizers for languages without spaces, if they need no further packages."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +80,7 @@ class TextFacts:
         target_language: Code of the targets' language, or `None`.
         vocabulary_size: Number of tokens that its pairs allow, at most that of the size.
         tokens_per_pair: Mean number of target tokens, the end token included.
-        longest: Number of tokens that 99.9 % of all sides have at most.
+        longest: Number of tokens that 99.9 % of all sides do not exceed.
     """
 
     pairs: int
@@ -239,7 +239,7 @@ def _in_one_line(value):
 def measure_hours(recipe, facts, tokens):
     """Trains for a few updates on this machine, and computes the hours of the whole training.
 
-    The time of checkpoints, BLEU and the compilation is not in it.
+    The time of checkpoints, BLEU and the compilation is not included.
 
     Args:
         recipe: The `Recipe`.

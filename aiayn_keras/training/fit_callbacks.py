@@ -3,9 +3,8 @@
 Progress is a bar, and for each checkpoint a line of figures: loss, speed and gradients.
 
 Ctrl-C or SIGTERM stops a training at the end of an update, with a checkpoint of it. That
-checkpoint, in the folder `stopped` of the training, is only there to go on from: it is never
-averaged, compared or delivered by the training, so a training that was stopped ends as if it had
-not been.
+checkpoint, in the folder `stopped` of the training, only serves to resume the training: it is never
+averaged, compared or delivered, so a training that was stopped ends as if it had not been.
 """
 
 import contextlib
@@ -42,7 +41,7 @@ class Progress(keras.callbacks.Callback):
         tokens_per_update: Mean number of real target tokens in an update.
         done: Number of updates done before, when a training goes on.
         batches_per_update: Number of batches that make an update.
-        measured: Name of the weights that validation figures are of.
+        measured: Name of the weights that the validation figures describe.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class Progress(keras.callbacks.Callback):
             self._bar.write(line, file=sys.stderr)
 
     def close(self):
-        """Ends the bar, also after an interruption."""
+        """Ends the bar, even after an interruption."""
         if self._bar is not None:
             self._bar.close()
 

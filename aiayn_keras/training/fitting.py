@@ -395,8 +395,8 @@ class _ContinueLoss(keras.callbacks.Callback):
 class Checkpoints(keras.callbacks.Callback):
     """Measures the model after every period, and saves the history and a checkpoint.
 
-    Logs `val_perplexity` every time, and `val_bleu`, `val_chrf` and the figure of an own monitor as
-    often as the recipe asks for them. Translations may take long and therefore come after the
+    Logs `val_perplexity` every time, and `val_bleu`, `val_chrf` and the user's own figure as often
+    as the recipe asks for them. Translations may take long and therefore come after the
     checkpoint: if the training is killed meanwhile, `complete` makes them when the training goes
     on. Keeps the last checkpoints and the best one, and stops the training when patience ends. Of
     several processes, the first one writes.

@@ -1,6 +1,6 @@
 """The sections of a recipe: every field with its type, its limits and its default.
 
-Each section also lists the fields that a training may change on its way, or after its end
+Each section also lists the fields that a training may change while it runs or after its end
 (`changeable`); a different value of any other field makes a different training.
 
 The limits of numbers are far above all sensible values; those of a model's sizes are in
@@ -87,7 +87,7 @@ class Section(pydantic.BaseModel):
     """Base of the sections, which refuses unknown fields and infinite numbers.
 
     Attributes:
-        changeable: Names of the fields that a training may change on its way.
+        changeable: Names of the fields that a training that has begun may change.
     """
 
     model_config = pydantic.ConfigDict(
@@ -220,12 +220,12 @@ class TrainingSection(Section):
         updates: Number of optimizer updates. The last one always makes a checkpoint.
         checkpoint_every: Updates between checkpoints, each with a validation loss.
         bleu_every: Updates between translations of the validation text, which give BLEU, chrF and
-            an own `monitor`; a multiple of `checkpoint_every`.
+            a `monitor` of your own; a multiple of `checkpoint_every`.
         average_checkpoints: Number of last checkpoints that are kept; the mean of all of them is
             the paper's model (paper 6.1).
-        keep: Rule for the final model. `"best"`: of the last checkpoint, the means of the last 2,
-            3 … `average_checkpoints` ones, and the best checkpoint by `monitor`, the one that
-            translates the validation text best; `"average"`: the mean of `average_checkpoints`;
+        keep: Rule for the final model. `"best"`: whichever of the last checkpoint, the means of the
+            last 2, 3 … `average_checkpoints` ones, and the best checkpoint by `monitor` translates
+            the validation text best; `"average"`: the mean of `average_checkpoints`;
             `"last"`: the last checkpoint.
         monitor: Validation figure that compares checkpoints: `"loss"`, `"bleu"`, `"chrf"`, or a
             function of your own, `"my_module:my_function"`, which takes the lists `hypotheses`,

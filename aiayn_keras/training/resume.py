@@ -52,7 +52,7 @@ def check_folder(folder):
 
 
 def with_begun_normalization(folder, recipe):
-    """Gives a `Recipe` that names no normalization that of the training in a `RunFolder`.
+    """Gives a `Recipe` without a normalization the one that a training in a `RunFolder` has.
 
     The default was `"nmt_nfkc"` when older trainings began.
 
@@ -95,7 +95,7 @@ def check_recipe(folder, recipe):
         state = "a finished" if folder.evaluation.is_file() else "an unfinished"
         raise FileExistsError(
             f"{folder.path} holds {state} training of another recipe, which differs in "
-            f"{'; '.join(refused)}: a training cannot change that on its way. Choose another "
+            f"{'; '.join(refused)}: a training that has begun cannot change that. Choose another "
             f"folder, or go on with the recipe {folder.recipe}."
         )
     if folder.evaluation.is_file() and not changes:
@@ -126,8 +126,8 @@ class RunInputs(pydantic.BaseModel):
         test: The test pairs.
         initial: The weights of `model.initial`, if the training began with it.
         initial_config: The file with the sizes of `model.initial`.
-        copy_without_letters: That of the tokenizer, which follows from the training text.
-        learned_length: The same.
+        copy_without_letters: The tokenizer's attribute, which follows from the training text.
+        learned_length: The tokenizer's attribute, which follows from the training text.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)

@@ -112,7 +112,7 @@ class _HistoryRow(pydantic.BaseModel):
         val_perplexity: Perplexity per wordpiece on the validation text.
         val_bleu: BLEU on the validation text, 0 to 100, if it was measured.
         val_chrf: chrF2 on the validation text, 0 to 100, if it was measured.
-        val_figure: Figure of an own `training.monitor`, if it was measured.
+        val_figure: Figure of a `training.monitor` of your own, if it was measured.
         tokens_per_second: Real target tokens trained on in a second since the previous checkpoint.
         gradient_norm: Norm of the gradient, the root mean square over about the last 50 updates.
     """

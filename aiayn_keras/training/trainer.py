@@ -183,7 +183,7 @@ def train(recipe, output):
             `recipe.yaml`, `history.json`, `changes.json`, `candidates.json`, `evaluation.json`,
             `learning_curves.png`, `attention.png`, the last checkpoints, TensorBoard logs if there
             is one process, and after a fine-tuning with LoRA `adapters.h5`, which are also merged
-            into the model. The folder must not exist, be empty, or hold a training to go on with.
+            into the model. The folder must be missing, empty, or hold a training to go on with.
 
     Returns:
         A `TrainingResult`.
@@ -240,7 +240,7 @@ def _prepare(recipe, folder, devices):
     """Reads and checks all input and builds the model; writes nothing.
 
     Returns:
-        The `TrainingRun`, and how the training in the folder was `_Before`, if there is one.
+        The `TrainingRun`, and `_Before` for the training in the folder, if there is one.
     """
     recipe = with_begun_normalization(folder, recipe)
     changed = check_recipe(folder, recipe)  # under the lock: no other process can write one now
@@ -374,9 +374,9 @@ def _open_folder(run, before):
 
 
 def _write_search_defaults(run):
-    """Writes the model's own numbers of a search, for commands that use a checkpoint.
+    """Writes the model's search defaults, for commands that use a checkpoint.
 
-    A model that was delivered keeps those that it was delivered with.
+    A model that was delivered keeps the defaults that it was delivered with.
     """
     path = run.folder.path / SEARCH_FILE
     if (run.folder.path / "task.json").exists():

@@ -168,7 +168,7 @@ def try_bleu_tokenizer(name):
 
 
 def warn_of_missing_spaces(references, tokenizer=None, has_ter=False):
-    """Warns of scores that would take whole sentences as words, as those of Chinese or Thai.
+    """Warns of scores that would take whole sentences as words, as in Chinese or Thai.
 
     Args:
         references: Sequence of strings.
@@ -195,7 +195,7 @@ def warn_of_missing_spaces(references, tokenizer=None, has_ter=False):
 
 
 def warn_of_empty_references(references):
-    """Warns of references without text, which sacreBLEU compares with like others.
+    """Warns of empty references, which sacreBLEU treats like any others.
 
     Args:
         references: List of lists of strings, one for each set of references.

@@ -37,7 +37,7 @@ class FoundCheckpoint:
     Attributes:
         path: Its path.
         updates: Number of updates done.
-        description: Words for which one it is.
+        description: Description of which one it is.
     """
 
     path: Path
@@ -52,7 +52,7 @@ class LoadedCheckpoint:
     Attributes:
         model: A `TransformerSeq2SeqLM` that takes text.
         updates: Number of updates done.
-        description: Words for which one it is.
+        description: Description of which one it is.
     """
 
     model: TransformerSeq2SeqLM
@@ -132,7 +132,7 @@ def _list_all(folder):
 
 
 def _find(folder, recipe, checkpoint):
-    """Finds the update that a name or a number stands for, and words for it."""
+    """Finds the update that a name or a number stands for, and a description of it."""
     existing = _list_all(folder)
     if not existing and (folder.path / "task.json").is_file():
         raise FileNotFoundError(

@@ -56,10 +56,10 @@ _MAX_SAMPLE = 2_000
 _MIN_SHARE = 0.25
 """Minimum share of sentences, which may be very short, that show the language of their side."""
 _MIN_PROBABILITY = 1e-6
-"""Probability that a language has at least, so that one foreign sentence does not decide."""
+"""Minimum probability of a language, so that one foreign sentence does not decide."""
 _MIN_LOG_RATIO = 5.0
-"""Natural logarithm of how much more probable another language must be. Of 40,000 sentences of
-Tatoeba, none is wrong; of 8,000 in another language of four, 86 to 100 % are found."""
+"""Natural logarithm of how much more probable another language must be. None of 40,000
+sentences of Tatoeba is reported; of 8,000 in one of four other languages, 86 to 100 % are."""
 _MIN_SCRIPT_SHARE = 0.1
 _ALIKE = ({"no", "nb", "nn", "da"}, {"hr", "bs", "sr"}, {"id", "ms"}, {"zu", "xh"}, {"he", "hbo"})
 """Languages that sentences do not tell apart; `hbo` is Hebrew with points to py3langid."""
