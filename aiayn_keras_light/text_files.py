@@ -135,8 +135,8 @@ _PACKERS = {
 def check_is_text(line, is_first, path, place):
     """Raises a `CorpusError` for a line that shows a file to be packed, UTF-16 or UTF-32.
 
-    Without a byte order mark, the bytes of the latter may be valid UTF-8 of other letters with
-    U+0000 among them.
+    Without a byte order mark, UTF-16 and UTF-32 may be valid UTF-8 of other letters with U+0000
+    among them.
 
     Args:
         line: Bytes up to a line feed, which in UTF-16 and UTF-32 has a zero before or after it.

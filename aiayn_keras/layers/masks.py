@@ -254,7 +254,7 @@ class AttentionMask(keras.layers.Layer):
 
     Call arguments:
         query_padding_mask: Integer tensor `(B, T)`, sentence numbers, 0 for padding.
-        key_padding_mask: Integer tensor `(B, S)`, likewise; with `causal` that of the queries.
+        key_padding_mask: Integer tensor `(B, S)`, of the same kind; with `causal`, the same mask.
 
     Returns:
         Boolean tensor `(B, T, S)`, True where attention is allowed.

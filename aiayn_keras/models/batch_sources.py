@@ -73,7 +73,7 @@ def preprocessed_batches(data, preprocess, steps=None, batch_size=None, shuffle=
     Args:
         data: A `PyDataset`, an iterator, a `DataLoader`, a `tf.data.Dataset` or a Grain data set,
             of `x`, `(x, y)` or `(x, y, sample_weight)`; or such a tuple of texts in memory.
-        preprocess: Function of these three that returns such a tuple.
+        preprocess: Function of `x`, `y` and `sample_weight` that returns such a tuple.
         steps: Number of batches that make an epoch, if it is not all.
         batch_size: Number of texts in a batch, if they are in memory. Defaults to 32.
         shuffle: Whether texts in memory come in a new order each epoch.
@@ -115,7 +115,7 @@ def split_texts(data, validation_split):
     """Splits texts in memory as Keras splits arrays: the last are for validation.
 
     Args:
-        data: Tuple `(x, y, sample_weight)`, where the latter may be None.
+        data: Tuple `(x, y, sample_weight)`; the last two may be None.
         validation_split: Share of the texts for validation, between 0 and 1.
 
     Returns:
@@ -135,8 +135,8 @@ class TextBatches(keras.utils.PyDataset):
     """Batches of texts in memory.
 
     Args:
-        data: Tuple `(x, y, sample_weight)`, where the latter may be None and each is a list or
-            array of equal length, or a dictionary of such.
+        data: Tuple `(x, y, sample_weight)`; the last two may be None. All are lists or arrays of
+            equal length, or dictionaries of them.
         batch_size: Number of texts in a batch; the last may have fewer.
         shuffle: Whether the texts come in a new order each epoch.
     """

@@ -37,7 +37,7 @@ class FoundCheckpoint:
     Attributes:
         path: Its path.
         updates: Number of updates done.
-        description: Description of which one it is.
+        description: Which one it is, in words.
     """
 
     path: Path
@@ -52,7 +52,7 @@ class LoadedCheckpoint:
     Attributes:
         model: A `TransformerSeq2SeqLM` that takes text.
         updates: Number of updates done.
-        description: Description of which one it is.
+        description: Which one it is, in words.
     """
 
     model: TransformerSeq2SeqLM
