@@ -158,8 +158,8 @@ def _introduce(kit, server, host, batching):
     if host not in _LOOPBACK:
         click.echo(f"Anyone who can reach {host} can use it, without TLS or a password.", err=True)
     click.echo(
-        "For trials and small loads: the paths, errors and metrics are TensorFlow Serving's. "
-        f"To deploy: see {kit.kit / 'README.md'}"
+        "For trying things out and for small loads: paths, errors and metrics are as in TensorFlow "
+        f"Serving. To deploy: see {kit.kit / 'README.md'}"
     )
 
 
