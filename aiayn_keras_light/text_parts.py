@@ -43,9 +43,13 @@ _ABBREVIATION = re.compile(
     r"[IVXLC]+|(?i:Mr|Mrs|Ms|Mx|Dr|Prof|Rev|Hon|Mt|Gen|Col|Maj|Capt|Cmdr|Lt|Sgt|Cpl|Gov|Sen|Rep|Pres|"
     r"Sra?|Srta|Dra|Mme|Mlle|Hr|Fr|St|Inc|Ltd|Co|Corp|Bros|Jr|Ave|Blvd|Rd|Dept|Univ|"
     r"ft|feat|vs|cf|ca|viz|ej|bzw|ggf|evtl|inkl|incl|approx|vol|figs?|ch|sec|nr|"
-    r"Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
+    r"Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)|"
+    r"Mio|Min|Sek|Abs|Abb|Kap|Tel|Okt|Dez|Fam|Ing|Dipl|Mag|Mgr|Gral|Lic|Sto|Sta|Ud|Exmo|geb|gest|"
+    r"sog|insb|einschl|env|éd|av|aprox|núm|pág|sig|dott|avv|mevr|bijv|resp|ul|tzw|inż|godz|tys|"
+    r"ул|им|стр|тыс|руб|[B-DF-HJ-NP-TV-XZ]?[b-df-hj-np-tv-xz]{1,5}"
 )
-"""Words with a full stop that need not end a sentence."""
+"""Words with a full stop that need not end a sentence: titles, units and the like of several
+languages, and words without a vowel (`Mrd.`, `dhr.`)."""
 _PAIRS = ("()", "[]", "{}", "“”", "«»")
 
 
