@@ -191,6 +191,7 @@ def test_a_file_is_translated_a_chunk_at_a_time(trained_run, model, tmp_path, mo
     options = ("--input", source, "--prefixes", write_lines(tmp_path / "prefixes", prefixes))
     result = run("translate", trained_run, *options)
     assert result.exit_code == 0, result.output
+    assert ("prefix are left to it" in result.stderr) == ("searches" in result.stderr)
     expected = model.translate(lines, prefixes=prefixes)
     assert result.stdout.split("\n")[:-1] == [each.text for each in expected]
     write_lines(source, [*SOURCES, "Good.", "bus " * 300])
