@@ -113,7 +113,7 @@ def test_a_cluster_that_does_not_answer_is_named(tmp_path, monkeypatch):
         raise ConnectionError("Could not find any running Ray instance. Set the `--address` flag.")
 
     monkeypatch.setattr(ray, "init", refuse)
-    with pytest.raises(ConnectionError, match="at the address 'auto'. Start one .*`ray start --h"):
+    with pytest.raises(ConnectionError, match=r"at the address 'auto'. Start one .*`ray start --h"):
         results_of(WorkerPool(2, "auto"), tmp_path)
 
 
