@@ -102,7 +102,7 @@ def _is_english(text):
 
     Words that English shares with others show it together, if no other language has all of them.
     """
-    words = {word.casefold() for word in re.findall(r"[^\W\d_]+", text)}
+    words = _words_of(text)
     num_english, num_other = len(words & _ENGLISH), len(words & _OTHER)
     if num_english > num_other:
         return True
@@ -111,6 +111,15 @@ def _is_english(text):
     others = [set(_SHARED[word].split()) for word in words & _SHARED.keys()]
     is_only_english = len(others) > 1 and not set.intersection(*others)
     return is_only_english or _ENGLISH_FORM.search(text) is not None
+
+
+def has_english_words(text):
+    """Returns whether a text has a frequent English word that other languages lack."""
+    return not _ENGLISH.isdisjoint(_words_of(text))
+
+
+def _words_of(text):
+    return {word.casefold() for word in re.findall(r"[^\W\d_]+", text)}
 
 
 def _letter_of_entity(match):
