@@ -409,10 +409,10 @@ LEAD = re.compile(
 _DETERMINERS = frozenset(
     (
         *("der", "die", "das", "den", "dem", "des", "am", "im", "vom", "zum", "zur", "beim"),
-        *("ein", "eine", "einen", "einem", "einer", "jeder", "jede", "jedes", "det"),
+        *("ein", "eine", "einen", "einem", "einer", "jeder", "jede", "jedes", "det", "de", "het"),
     )
 )
-"""German and Scandinavian words before an ordinal."""
+"""German, Dutch and Scandinavian words before an ordinal."""
 _ITEM = re.compile(
     r"(?<!\S)(?P<cut>(\d{1,2})([.:-]))(?=[ ]+[^\W\d_])"
     rf"(?!(?<=\.){_BEHIND_ORDINAL})"

@@ -76,6 +76,7 @@ def test_the_model_reads_sentences():
         ("two tbsp. oil", None),
         ("A song feat. Beyoncé", None),
         ("2,5 Mio. Menschen", None),
+        ("Voir p. ex. Paris.", None),
         ("vijf mld. Euro en dhr. Jansen", None),
         ("I watch TV. Bye", ["I watch TV.", "Bye"]),
         ("It was 5. Škoda", None),
