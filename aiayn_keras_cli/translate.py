@@ -25,6 +25,7 @@ from aiayn_keras_cli.options import (
     chosen_checkpoint,
     is_given,
     load_model,
+    number_are,
     pool_options,
     quiet_pool,
     report_engine,
@@ -281,9 +282,10 @@ def _run_job(model_folder, pattern, output, ray, workers, options):
         engine=options.pop("engine"),
         **options,
     )
-    click.echo(f"{done.lines:,} lines are in {output}.")
+    click.echo(f"{number_are(done.lines, 'line')} in {output}.")
     if done.bad_lines:
-        click.echo(f"{done.bad_lines:,} lines are bad: see {output}/*.bad.jsonl.", err=True)
+        bad = number_are(done.bad_lines, "line")
+        click.echo(f"{bad} without a translation: see {output}/*.bad.jsonl.", err=True)
 
 
 def _translate_standard_input(model_folder, ensemble, write, options):

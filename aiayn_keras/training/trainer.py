@@ -244,6 +244,8 @@ def _prepare(recipe, folder, devices):
     """
     recipe = with_begun_normalization(folder, recipe)
     changed = check_recipe(folder, recipe)  # under the lock: no other process can write one now
+    for sentence in recipe.fields_without_effect():
+        logger.warning("%s", sentence)
     own_callbacks = _make_callbacks(recipe.training)
     load_monitor(recipe.training)
     try_bleu_tokenizer(recipe.evaluation.bleu_tokenizer)

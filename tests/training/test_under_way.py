@@ -28,7 +28,8 @@ from tests.training.changing import short_recipe, train_until
 def stopped_run(tmp_path_factory):
     """Folder of a training of six updates that was stopped after five."""
     folder = tmp_path_factory.mktemp("runs") / "stopped"
-    train_until(short_recipe("training.bleu_every=6", "evaluation.extra_length=3"), folder, 5)
+    evaluation = "evaluation.extra_length=3", "evaluation.num_beams=5"
+    train_until(short_recipe("training.bleu_every=6", *evaluation), folder, 5)
     return folder
 
 
@@ -52,6 +53,18 @@ def test_the_commands_search_as_the_checkpoint_s_model_does(stopped_run):
     defaults = read_search_defaults(stopped_run)
     assert defaults == load_from_checkpoint(stopped_run).model.search_defaults
     assert defaults["extra_length"] == 3
+
+
+def test_a_finished_training_that_goes_on_is_searched_as_its_changed_recipe_says(
+    stopped_run, tmp_path
+):
+    """`search.json` is the delivered model's until the end; commands took its numbers."""
+    folder = shutil.copytree(stopped_run, tmp_path / "run")
+    (folder / "task.json").write_text("{}")
+    (folder / "search.json").write_text('{"num_beams": 2}')
+    source = write_lines(tmp_path / "in", SOURCES[:1])
+    result = run("translate", folder, "--input", source, "--n-best", 3)
+    assert (result.exit_code, result.stdout.count("\t")) == (0, 2), result.stderr
 
 
 def test_what_was_never_measured_cannot_be_the_best(stopped_run, tmp_path):
