@@ -215,7 +215,7 @@ def test_a_server_of_another_model_is_told_from_one_that_still_loads(kit, tmp_pa
     with running(other) as server:
         options = ("--url", server.url, "--deadline", 0.1)
         result = run("release", kit, "canary", 1, *options)
-    assert_one_clear_line(result, "within 0.1 seconds", "the server at --url shows no model 'small'")
+    assert_one_clear_line(result, "within 0.1 seconds", "at --url shows no model 'small'")
 
 
 def test_a_version_that_answers_nothing_gets_no_label(kit, note_version):  # noqa: F811
