@@ -311,8 +311,8 @@ def _remedy(error):
     if getattr(cause, "verify_code", None) not in _UNKNOWN_ISSUERS:
         return ""
     return (
-        ". If you trust the server, put a copy of its certificate into a file, and name the file in "
-        "the environment: SSL_CERT_FILE=certificate.pem."
+        ". If you trust the server, put a copy of its certificate into a file, and name the file "
+        "in the environment: SSL_CERT_FILE=certificate.pem."
     )
 
 
