@@ -88,7 +88,7 @@ def check_name(name):
     if not NAME.fullmatch(name):
         raise ValueError(
             "The name of a served model is 1 to 100 letters of ASCII, digits, `.`, `_` and `-`, "
-            f"the first a letter or a digit: choose another (`--name`). Received: {name!r:.120}."
+            f"the first a letter or a digit. Received: {name!r:.120}."
         )
 
 
