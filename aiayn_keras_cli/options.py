@@ -86,6 +86,14 @@ BATCH_SIZE = click.option(
 )
 
 
+def check_n_best(n_best, num_beams):
+    """Raises a `click.UsageError` if there are fewer beams than hypotheses are asked for."""
+    if n_best > num_beams:
+        raise click.UsageError(
+            f"--n-best {n_best} needs as many beams as that: add --num-beams {n_best}."
+        )
+
+
 PLACEABLES = click.option(
     "--placeables",
     type=click.Choice(["keep", "translate"]),

@@ -22,6 +22,7 @@ from aiayn_keras_cli.options import (
     PLACEABLES,
     LocalPath,
     asked_checkpoint,
+    check_n_best,
     chosen_checkpoint,
     is_given,
     load_model,
@@ -137,11 +138,7 @@ def translate(
                 "--alignments, which are about the wordpieces of the texts."
             )
         options["placeables"] = "translate"
-    n_best, beams = options["num_return_sequences"], options["num_beams"]
-    if n_best > beams:
-        raise click.UsageError(
-            f"--n-best {n_best} needs as many beams as that: add --num-beams {n_best}."
-        )
+    check_n_best(options["num_return_sequences"], options["num_beams"])
     if alignments and not as_json:
         raise click.UsageError("--alignments needs --json.")
     if prefix_file is not None and input_file is None:
