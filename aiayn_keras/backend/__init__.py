@@ -5,14 +5,12 @@ from aiayn_keras.backend.compilation import (
     as_written,
     backend_name,
     begin_computing,
-    build_optimizer,
     compile_inference,
     compiles_by_default,
     cond_without_lowering,
     for_small_operations,
     identity_of,
     in_parallel,
-    keeps_variables,
     loop_counter,
     note_model,
     register_parameters,
@@ -56,10 +54,16 @@ from aiayn_keras.backend.kernels import (
     take_in_rows,
     top_k,
 )
+from aiayn_keras.backend.kept_variables import (
+    TRAINABLE_HAVE_CHANGED,
+    build_optimizer,
+    keeps_variables,
+)
 from aiayn_keras.backend.model_changes import WeightsSnapshot, changes_of, is_known, note_settings
 from aiayn_keras.backend.projected_loss import projected_cross_entropy, projects_in_loss
 
 __all__ = [
+    "TRAINABLE_HAVE_CHANGED",
     "CompiledFunctions",
     "Devices",
     "DevicesError",

@@ -7,6 +7,7 @@ import keras_hub
 from keras import ops
 
 from aiayn_keras.backend import (
+    TRAINABLE_HAVE_CHANGED,
     begin_computing,
     build_optimizer,
     changes_of,
@@ -74,7 +75,9 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
                 loss=kwargs.get("loss"), metrics=metrics, weighted_metrics=weighted_metrics
             )
         self._compiles_by_default = "jit_compile" not in kwargs
-        kwargs.setdefault("jit_compile", compiles_by_default())
+        # Keras warns of `jit_compile` beside `run_eagerly`, even if only one of them was given.
+        is_eager = kwargs.get("run_eagerly")
+        kwargs.setdefault("jit_compile", compiles_by_default() and not is_eager)
         super().compile(*args, metrics=metrics, weighted_metrics=weighted_metrics, **kwargs)
         of_tokens = tuple(weighted_metrics or ())
         # Not those derived from them, which may do something else with the logits.
@@ -166,11 +169,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             RuntimeError: In a process that was forked after a model was used.
         """
         begin_computing()
-        if class_weight is not None:
-            raise ValueError(
-                "`class_weight` cannot weight tokens: give `sample_weight`. "
-                f"Received: class_weight={class_weight}."
-            )
+        _refuse_class_weight(class_weight)
         options = {
             "epochs": epochs,
             "verbose": verbose,
@@ -283,21 +282,22 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         with keeps_variables(self):
             return keras.Model.predict(self, x, batch_size, steps=steps, **options)
 
-    def train_on_batch(self, x, y=None, *args, **kwargs):
+    def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, return_dict=False):
         """Trains on one batch, see `keras.Model.train_on_batch` and, for the data, `fit`."""
-        begin_computing()
+        begin_computing(self)
+        _refuse_class_weight(class_weight)
         self._check_token_ids(x, y)
-        return super().train_on_batch(x, y, *args, **kwargs)
+        return super().train_on_batch(x, y, sample_weight, return_dict=return_dict)
 
     def test_on_batch(self, x, y=None, *args, **kwargs):
         """Measures one batch, see `keras.Model.test_on_batch` and, for the data, `fit`."""
-        begin_computing()
+        begin_computing(self)
         self._check_token_ids(x, y)
         return super().test_on_batch(x, y, *args, **kwargs)
 
     def predict_on_batch(self, x, *args, **kwargs):
         """Computes logits of one batch, see `keras.Model.predict_on_batch`."""
-        begin_computing()
+        begin_computing(self)
         self._check_token_ids(x)
         return super().predict_on_batch(x, *args, **kwargs)
 
@@ -334,11 +334,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         begin_computing()
         trained = tuple(map(id, self.trainable_variables))
         if self.train_function is not None and not force and trained != self._trained:
-            raise RuntimeError(
-                "The trainable variables have changed, for example by `enable_lora` or "
-                "`layer.trainable = False`, but the compiled step would still train the old ones: "
-                "call `model.compile(...)` first, with a new optimizer."
-            )
+            raise RuntimeError(TRAINABLE_HAVE_CHANGED)
         self._trained = trained
         build_optimizer(self)
         return super().make_train_function(force)
@@ -440,6 +436,14 @@ def _refuse_probabilities(**parts):
                     "`keras.losses.SparseCategoricalCrossentropy(from_logits=True)`, or the metric "
                     f"of that name. Received: {name}={part!r:.100}."
                 )
+
+
+def _refuse_class_weight(class_weight):
+    if class_weight is not None:
+        raise ValueError(
+            "`class_weight` cannot weight tokens: give `sample_weight`. "
+            f"Received: class_weight={class_weight}."
+        )
 
 
 def _refuse_beside_batches(x, y, sample_weight):
