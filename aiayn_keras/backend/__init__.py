@@ -29,8 +29,14 @@ from aiayn_keras.backend.devices import (
 )
 from aiayn_keras.backend.graph_tokenizer import (
     GraphTokenizer,
+    check_ids_in_graph,
     check_utf8,
     without_zeros_in_graph,
+)
+from aiayn_keras.backend.kept_variables import (
+    TRAINABLE_HAVE_CHANGED,
+    build_optimizer,
+    keeps_variables,
 )
 from aiayn_keras.backend.kernels import (
     append_keys,
@@ -54,11 +60,6 @@ from aiayn_keras.backend.kernels import (
     take_in_rows,
     top_k,
 )
-from aiayn_keras.backend.kept_variables import (
-    TRAINABLE_HAVE_CHANGED,
-    build_optimizer,
-    keeps_variables,
-)
 from aiayn_keras.backend.model_changes import WeightsSnapshot, changes_of, is_known, note_settings
 from aiayn_keras.backend.projected_loss import projected_cross_entropy, projects_in_loss
 
@@ -79,6 +80,7 @@ __all__ = [
     "build_optimizer",
     "cast_preprocessed",
     "changes_of",
+    "check_ids_in_graph",
     "check_utf8",
     "compile_inference",
     "compiles_by_default",

@@ -28,6 +28,29 @@ def check_utf8(texts):
         return tf.identity(texts)
 
 
+def check_ids_in_graph(ids, vocabulary_size, wanted):
+    """Makes a graph of TensorFlow's fail at token ids that a model does not have.
+
+    Args:
+        ids: Tensor of numbers.
+        vocabulary_size: Number of tokens V.
+        wanted: Beginning of the error's text.
+
+    Raises:
+        ValueError: For a tensor of anything but numbers.
+        tf.errors.InvalidArgumentError: For what is no integer from 0 to V - 1, when the graph runs.
+    """
+    import tensorflow as tf
+
+    if not (ids.dtype.is_integer or ids.dtype.is_floating):
+        raise ValueError(f"{wanted}{ids.dtype.name}.")
+    is_right = (ids >= 0) & (ids < tf.cast(vocabulary_size, ids.dtype))
+    if ids.dtype.is_floating:
+        is_right &= tf.equal(tf.floor(ids), ids)
+    wrong = tf.boolean_mask(ids, ~is_right)
+    tf.debugging.Assert(tf.equal(tf.size(wrong), 0), [wanted, wrong])
+
+
 def without_zeros_in_graph(texts):
     """Removes U+0000 from a string tensor, as `PieceProcessor` does."""
     import tensorflow as tf

@@ -5,6 +5,7 @@ even with `shuffle=True`. All kinds of data but Grain's go to Keras' own `fit`, 
 preprocessor applied to each batch.
 """
 
+import functools
 from collections.abc import Iterator
 
 import keras
@@ -23,7 +24,7 @@ _KINDS_OF_TEXT = "OSTU"
 
 def gives_batches(x):
     """True if data gives batches, and is not texts or arrays in memory."""
-    return is_iterated(x) or _is_mapped(x)
+    return is_iterated(x) or is_mapped(x)
 
 
 def is_iterated(x):
@@ -38,33 +39,6 @@ def is_grain(x):
         package == "grain" and name in ("MapDataset", "IterDataset")
         for package, name in _packages_and_names(x)
     )
-
-
-def check_token_ids(x, y, vocabulary_size):
-    """Refuses arrays in memory with token ids that a model does not have.
-
-    JAX looks up, and learns, others without a word, and PyTorch labels below 0.
-
-    Args:
-        x: Dictionary of arrays; other data is not looked into.
-        y: An array of labels, or anything else.
-        vocabulary_size: Number of tokens V.
-
-    Raises:
-        ValueError: For an integer below 0, or V or greater.
-    """
-    arrays = {"y": y}
-    for name in ("encoder_token_ids", "decoder_token_ids") if isinstance(x, dict) else ():
-        arrays[f'x["{name}"]'] = x.get(name)
-    for name, array in arrays.items():
-        if not (isinstance(array, np.ndarray) and array.dtype.kind in "iu"):
-            continue
-        for value in (array.min(), array.max()) if array.size else ():
-            if not 0 <= value < vocabulary_size:
-                raise ValueError(
-                    f"`{name}` must have token ids from 0 to {vocabulary_size - 1}. Padding has 0, "
-                    f"and a `sample_weight` of 0. Received: {value}."
-                )
 
 
 def preprocessed_batches(data, preprocess, steps=None, batch_size=None, shuffle=False):
@@ -97,7 +71,7 @@ def preprocessed_batches(data, preprocess, steps=None, batch_size=None, shuffle=
         data = TextBatches(data, size, shuffle, is_cut=steps is not None)
     if is_grain(data):
         return data.map(lambda batch: _apply(preprocess, batch)), steps
-    if _is_mapped(data):
+    if is_mapped(data):
         _refuse_single_texts(data.element_spec)
         data = data.map(
             lambda *batch: preprocess(*_unpack(tree.map_structure(_as_utf8, batch))),
@@ -105,7 +79,7 @@ def preprocessed_batches(data, preprocess, steps=None, batch_size=None, shuffle=
         )
         return data.prefetch(_AUTOTUNE), steps
     if isinstance(data, keras.utils.PyDataset):
-        return _PreprocessedDataset(data, preprocess), steps
+        return MappedDataset(data, functools.partial(_apply, preprocess)), steps
     if isinstance(data, Iterator):
         return _generate(data, preprocess), steps
     return _preprocessed_loader(data, preprocess, steps), steps
@@ -170,19 +144,25 @@ class TextBatches(keras.utils.PyDataset):
             self._num_passes += 1
 
 
-class _PreprocessedDataset(keras.utils.PyDataset):
-    """A `PyDataset` whose batches are preprocessed when they are asked for."""
+class MappedDataset(keras.utils.PyDataset):
+    """A `PyDataset` with a function applied to its batches when they are asked for.
 
-    def __init__(self, batches, preprocess):
-        super().__init__(workers=batches.workers, max_queue_size=batches.max_queue_size)
-        self._batches, self._preprocess = batches, preprocess
+    Args:
+        batches: A `PyDataset`.
+        function: Function of a batch.
+        use_multiprocessing: See `keras.utils.PyDataset`.
+    """
+
+    def __init__(self, batches, function, use_multiprocessing=False):
+        super().__init__(batches.workers, use_multiprocessing, batches.max_queue_size)
+        self._batches, self._function = batches, function
 
     @property
     def num_batches(self):
         return self._batches.num_batches
 
     def __getitem__(self, index):
-        return _apply(self._preprocess, self._batches[index])
+        return self._function(self._batches[index])
 
     def on_epoch_begin(self):
         self._batches.on_epoch_begin()
@@ -272,7 +252,7 @@ def _refuse_single_texts(element_spec):
             )
 
 
-def _is_mapped(data):
+def is_mapped(data):
     """True if data is of `tf.data` or Grain; a `datasets.Dataset` of Hugging Face is rows."""
     return is_grain(data) or (hasattr(data, "element_spec") and hasattr(data, "map"))
 

@@ -25,7 +25,6 @@ from aiayn_keras.common.weight_files import (
 from aiayn_keras.layers import ReversibleEmbedding
 from aiayn_keras.models.architecture import FixedParts
 from aiayn_keras.models.batch_sources import (
-    check_token_ids,
     gives_batches,
     is_grain,
     is_iterated,
@@ -33,6 +32,7 @@ from aiayn_keras.models.batch_sources import (
     split_texts,
 )
 from aiayn_keras.models.model_folder import WEIGHTS
+from aiayn_keras.models.token_id_checks import with_checked_ids
 from aiayn_keras.optimization import (
     LabelSmoothedCrossEntropy,
     Perplexity,
@@ -177,6 +177,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             "initial_epoch": initial_epoch,
             "validation_freq": validation_freq,
         }
+        x, validation_data = self._with_checked_ids(x, y, validation_data)
         if is_grain(x):
             if is_iterated(validation_data):
                 raise ValueError(
@@ -221,8 +222,6 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             shuffle = shuffle and in_batches
             y = sample_weight = batch_size = validation_batch_size = None
             validation_split = 0.0
-        else:
-            self._check_token_ids(x, y)
         with keeps_variables(self, is_training=True):
             return keras.Model.fit(
                 self,
@@ -251,16 +250,16 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
     ):
         """Measures loss and metrics, see `keras.Model.evaluate` and, for the data, `fit`."""
         begin_computing()
+        is_prepared = kwargs.get("_use_cached_eval_dataset")  # by `fit`
+        if not is_prepared:
+            x, _ = self._with_checked_ids(x, y)
         if is_grain(x):
             kwargs.update(verbose=verbose, steps=steps)
             with keeps_variables(self):
                 return super().evaluate(x, y, batch_size, sample_weight, **kwargs)
-        # `fit` has preprocessed the data that it validates on.
-        if self.preprocessor is not None and not kwargs.get("_use_cached_eval_dataset"):
+        if self.preprocessor is not None and not is_prepared:
             x, steps = self._preprocessed((x, y, sample_weight), steps, batch_size)
             y = sample_weight = batch_size = None
-        else:
-            self._check_token_ids(x, y)
         with keeps_variables(self):
             return keras.Model.evaluate(
                 self, x, y, batch_size, verbose, sample_weight, steps, **kwargs
@@ -270,6 +269,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         """Computes logits, see `keras.Model.predict`."""
         begin_computing()
         options = {"verbose": verbose, "callbacks": callbacks}
+        x, _ = self._with_checked_ids(x)
         if is_grain(x):
             with keeps_variables(self):
                 return super().predict(x, batch_size, steps=steps, **options)
@@ -277,8 +277,6 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             data = x if isinstance(x, tuple) else (x, None, None)
             x, steps = self._preprocessed(data, steps, batch_size)
             batch_size = None
-        else:
-            self._check_token_ids(x)
         with keeps_variables(self):
             return keras.Model.predict(self, x, batch_size, steps=steps, **options)
 
@@ -286,19 +284,19 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         """Trains on one batch, see `keras.Model.train_on_batch` and, for the data, `fit`."""
         begin_computing(self)
         _refuse_class_weight(class_weight)
-        self._check_token_ids(x, y)
+        self._with_checked_ids(x, y)
         return super().train_on_batch(x, y, sample_weight, return_dict=return_dict)
 
     def test_on_batch(self, x, y=None, *args, **kwargs):
         """Measures one batch, see `keras.Model.test_on_batch` and, for the data, `fit`."""
         begin_computing(self)
-        self._check_token_ids(x, y)
+        self._with_checked_ids(x, y)
         return super().test_on_batch(x, y, *args, **kwargs)
 
     def predict_on_batch(self, x, *args, **kwargs):
         """Computes logits of one batch, see `keras.Model.predict_on_batch`."""
         begin_computing(self)
-        self._check_token_ids(x)
+        self._with_checked_ids(x)
         return super().predict_on_batch(x, *args, **kwargs)
 
     def preprocess_samples(self, x, y=None, sample_weight=None):
@@ -312,9 +310,17 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             self.preprocessor.check_backbone(self.backbone)
         return super().preprocess_samples(x, y, sample_weight)
 
-    def _check_token_ids(self, x, y=None):
-        labels = y if isinstance(self.loss, LabelSmoothedCrossEntropy) else None
-        check_token_ids(x, labels, self.backbone.vocabulary_size)
+    def _with_checked_ids(self, x, y=None, validation_data=None):
+        """Returns `x` and `validation_data`, checked if they are not of texts."""
+        if self.preprocessor is not None:
+            return x, validation_data
+        has_labels = isinstance(self.loss, LabelSmoothedCrossEntropy)
+        of_model = self.backbone.vocabulary_size, has_labels
+        if gives_batches(validation_data):
+            validation_data = with_checked_ids(validation_data, None, *of_model)
+        elif validation_data is not None:
+            with_checked_ids(*keras.utils.unpack_x_y_sample_weight(validation_data)[:2], *of_model)
+        return with_checked_ids(x, y, *of_model), validation_data
 
     def _preprocessed(self, data, steps, batch_size, shuffle=False):
         """Returns preprocessed batches, and how many of them make an epoch if Keras needs that."""

@@ -169,7 +169,7 @@ def test_a_callback_of_a_plain_model_is_told_what_to_read():
     messages = []
 
     def use_other(step, logs):
-        with pytest.raises(RuntimeError, match="read `self.model` first") as error:
+        with pytest.raises(RuntimeError, match=r"read `self.model` first") as error:
             other.translate("eins")
         messages.append(str(error.value))
         callback.model  # noqa: B018
