@@ -101,7 +101,7 @@ def error_of(call):
     """The text of an error, which in a graph of TensorFlow is of its own kind."""
     try:
         call()
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         return str(error).replace('\\"', '"')
     return "none"
 
