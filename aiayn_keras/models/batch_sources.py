@@ -72,7 +72,7 @@ def preprocessed_batches(data, preprocess, steps=None, batch_size=None, shuffle=
     if is_grain(data):
         return data.map(lambda batch: _apply(preprocess, batch)), steps
     if is_mapped(data):
-        _refuse_single_texts(data.element_spec)
+        refuse_single_texts(data.element_spec)
         data = data.map(
             lambda *batch: preprocess(*_unpack(tree.map_structure(_as_utf8, batch))),
             num_parallel_calls=_AUTOTUNE,
@@ -103,6 +103,21 @@ def split_texts(data, validation_split):
             f"Received: {size} texts."
         )
     return _rows(data, slice(start)), _rows(data, slice(start, None))
+
+
+def texts_of_batch(x, y=None, sample_weight=None):
+    """Returns one batch of texts as lists of strings.
+
+    Args:
+        x: List or array of texts, or a dictionary of such.
+        y: The targets, or None.
+        sample_weight: Array of the weights of pairs, or None.
+
+    Raises:
+        ValueError: For texts of unequal numbers, none, and what is not text.
+    """
+    (x, y, sample_weight), _ = _as_arrays((x, y, sample_weight))
+    return *tree.map_structure(_as_strings, (x, y)), sample_weight
 
 
 class TextBatches(keras.utils.PyDataset):
@@ -241,7 +256,7 @@ def _as_utf8(values):
     return check_utf8(values) if values.dtype == "string" else values
 
 
-def _refuse_single_texts(element_spec):
+def refuse_single_texts(element_spec):
     """Raises a ValueError for a `tf.data.Dataset` whose elements are not batches of texts."""
     for spec in tree.flatten(element_spec):
         shape = getattr(spec, "shape", None)
@@ -279,6 +294,8 @@ def _as_array(values):
 def _as_arrays(data):
     """Makes arrays of `x`, `y` and `sample_weight`; returns them with their common length."""
     *sides, sample_weight = data
+    if sides[0] is None:
+        raise ValueError("`x` must be texts, or data that gives batches of them. Received: None.")
     sides = [
         {name: _as_rows(values) for name, values in part.items()}
         if isinstance(part, dict)
@@ -364,7 +381,8 @@ def _as_strings(values):
     texts = []
     for i, text in enumerate(values.tolist()):
         try:
-            texts.append(text.decode() if isinstance(text, bytes) else str(text))
-        except UnicodeDecodeError as error:
+            text = text if isinstance(text, bytes) else text.encode()
+            texts.append(text.decode())
+        except UnicodeError as error:  # a half of a surrogate pair cannot be encoded
             raise ValueError(f"Texts must be UTF-8. Received: text {i} is {text!r:.60}.") from error
     return texts

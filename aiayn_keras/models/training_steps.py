@@ -30,6 +30,7 @@ from aiayn_keras.models.batch_sources import (
     is_iterated,
     preprocessed_batches,
     split_texts,
+    texts_of_batch,
 )
 from aiayn_keras.models.model_folder import WEIGHTS
 from aiayn_keras.models.token_id_checks import with_checked_ids
@@ -284,20 +285,25 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         """Trains on one batch, see `keras.Model.train_on_batch` and, for the data, `fit`."""
         begin_computing(self)
         _refuse_class_weight(class_weight)
-        self._with_checked_ids(x, y)
-        return super().train_on_batch(x, y, sample_weight, return_dict=return_dict)
+        batch = self._checked_batch(x, y, sample_weight)
+        return super().train_on_batch(*batch, return_dict=return_dict)
 
-    def test_on_batch(self, x, y=None, *args, **kwargs):
+    def test_on_batch(self, x, y=None, sample_weight=None, return_dict=False):
         """Measures one batch, see `keras.Model.test_on_batch` and, for the data, `fit`."""
         begin_computing(self)
-        self._with_checked_ids(x, y)
-        return super().test_on_batch(x, y, *args, **kwargs)
+        batch = self._checked_batch(x, y, sample_weight)
+        return super().test_on_batch(*batch, return_dict=return_dict)
 
-    def predict_on_batch(self, x, *args, **kwargs):
+    def predict_on_batch(self, x):
         """Computes logits of one batch, see `keras.Model.predict_on_batch`."""
         begin_computing(self)
-        self._with_checked_ids(x)
-        return super().predict_on_batch(x, *args, **kwargs)
+        return super().predict_on_batch(self._checked_batch(x)[0])
+
+    def _checked_batch(self, x, y=None, sample_weight=None):
+        if self.preprocessor is not None:
+            return texts_of_batch(x, y, sample_weight)
+        self._with_checked_ids(x, y)
+        return x, y, sample_weight
 
     def preprocess_samples(self, x, y=None, sample_weight=None):
         """Makes token ids of texts, see `keras_hub.models.Task`.

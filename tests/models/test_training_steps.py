@@ -464,6 +464,19 @@ def test_what_cannot_be_used_is_refused_by_name():
     pairs = OneBatch((ENGLISH, GERMAN))
     for match, call in {
         "`class_weight` cannot weight tokens": lambda: model.fit(TEXT, class_weight={0: 1.0}),
+        r"equal length. Received: lengths \[1, 2\]\.": lambda: model.train_on_batch(ENGLISH, ["a"]),
+        r"equal length. Received: lengths \[2, 3\]\.": lambda: model.test_on_batch(
+            {"encoder_text": ENGLISH, "decoder_text": ["a"] * 3}
+        ),
+        r"number. Received: sources: 2, targets: 1\.": lambda: model.preprocessor(ENGLISH, ["a"]),
+        r"number. Received: sources: one .* targets: 1\.": lambda: model.preprocessor("a", ["a"]),
+        "must be strings. Received: text 0 is None": lambda: model.predict_on_batch(
+            {"encoder_text": [None, "a"], "decoder_text": GERMAN}
+        ),
+        "`x` must be texts, or data .* Received: None": lambda: model.evaluate(None),
+        r"must be UTF-8. Received: text . is 'a \\ud800'": lambda: model.fit(
+            ENGLISH, ["a", "a \ud800"]
+        ),
         "`class_weight` cannot weight .* class_weight={0: 2.0}": lambda: model.train_on_batch(
             TEXT, class_weight={0: 2.0}
         ),
