@@ -71,6 +71,11 @@ def _check_ids(name, ids, vocabulary_size):
         f"`{name}` must have token ids from 0 to {vocabulary_size - 1}. Padding has 0, and a "
         "`sample_weight` of 0. Received: "
     )
+    if hasattr(ids, "row_splits"):
+        raise ValueError(
+            f"`{name}` must have rows of equal length: `to_tensor()` fills them up with 0, and "
+            f"`sample_weight` must be 0 there. Received: a {type(ids).__name__}."
+        )
     if hasattr(ids, "graph"):  # in a map of `tf.data`
         check_ids_in_graph(ids, vocabulary_size, wanted)
         return

@@ -152,3 +152,11 @@ def test_whole_numbers_may_be_floats():
 def test_labels_of_another_loss_are_its_own():
     x, y = make_batch()
     assert with_checked_ids(x, y - V, V, has_labels=False) is x
+
+
+def test_rows_of_unequal_length_are_refused():
+    tf = pytest.importorskip("tensorflow")
+    ragged = {"encoder_token_ids": tf.ragged.constant([[5, 8, 3], [9, 4]])}
+    for x in (ragged, tf.data.Dataset.from_tensors(ragged)):
+        with pytest.raises(ValueError, match=r"rows of equal length: `to_tensor\(\)` fills"):
+            with_checked_ids(x, None, V, has_labels=False)
