@@ -196,7 +196,7 @@ def _search_defaults(folder):
 
     if is_usable_unfinished(folder) and (folder / "task.json").is_file():
         with quiet_start():
-            from aiayn_keras.training.under_way import search_defaults_under_way
+            from aiayn_keras.training.training_state import search_defaults_under_way
         return search_defaults_under_way(folder)
     return read_search_defaults(folder)
 
@@ -374,7 +374,7 @@ def load_model(folder, many_batches=False):
         use_one_core_per_batch()
     checkpoint = chosen_checkpoint(folder)
     if checkpoint is not None:
-        from aiayn_keras.training.under_way import load_from_checkpoint
+        from aiayn_keras.training.training_state import load_from_checkpoint
 
         loaded = load_from_checkpoint(folder, checkpoint)
         say_checkpoint(folder, loaded)

@@ -257,7 +257,7 @@ def _run_job(model_folder, pattern, output, ray, workers, options):
     """Translates files of any number and size in parts, and reports the result."""
     start_keras()
     from aiayn_keras.scale.translation import checkpoint_of_job, translate_files
-    from aiayn_keras.training.under_way import find_checkpoint
+    from aiayn_keras.training.training_state import find_checkpoint
 
     if pattern is None:
         raise click.UsageError("--output needs --input, the files.")

@@ -19,8 +19,8 @@ from keras import ops, tree
 from aiayn_keras.backend.devices import has_accelerator
 from aiayn_keras.backend.kept_variables import check_variables, put_back_variables
 from aiayn_keras.backend.model_changes import computation_of
-from aiayn_keras_light.cores import usable_cores
 from aiayn_keras_light.translating import map_in_threads
+from aiayn_keras_light.usable_cores import usable_cores
 
 _first_process = None
 """Id of the process whose backend has started threads, of this one or of one it was forked from."""

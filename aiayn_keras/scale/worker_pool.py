@@ -33,7 +33,7 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 
 from aiayn_keras.common.file_addresses import INSTALL
-from aiayn_keras_light.cores import usable_cores
+from aiayn_keras_light.usable_cores import usable_cores
 
 logger = logging.getLogger(__name__)
 

@@ -21,13 +21,13 @@ from aiayn_keras.training.building import (
     read_initial,
     save_trained,
 )
-from aiayn_keras.training.changes import read_changes, value_at
 from aiayn_keras.training.checkpoints import (
     DamagedCheckpointError,
     list_checkpoints,
     load_checkpoint,
 )
 from aiayn_keras.training.recipe import load_recipe
+from aiayn_keras.training.recipe_changes import read_changes, value_at
 from aiayn_keras.training.recipe_sections import MAX_CHECKPOINTS
 from aiayn_keras.training.resume import check_initial, read_inputs, read_recipe_text, read_tokenizer
 from aiayn_keras.training.run_folder import RunFolder, read_history, write_history

@@ -23,7 +23,11 @@ from aiayn_keras.training.building import (
     read_sizes,
     save_trained,
 )
-from aiayn_keras.training.changes import (
+from aiayn_keras.training.checkpoints import newest_update, set_aside_damaged_checkpoints
+from aiayn_keras.training.delivery import Delivery, deliver
+from aiayn_keras.training.fitting import TrainingRun, fit
+from aiayn_keras.training.recipe import Recipe, load_recipe
+from aiayn_keras.training.recipe_changes import (
     next_batch,
     next_changes,
     read_changes,
@@ -31,10 +35,6 @@ from aiayn_keras.training.changes import (
     without_unused,
     write_changes,
 )
-from aiayn_keras.training.checkpoints import newest_update, set_aside_damaged_checkpoints
-from aiayn_keras.training.delivery import Delivery, deliver
-from aiayn_keras.training.fitting import TrainingRun, fit
-from aiayn_keras.training.recipe import Recipe, load_recipe
 from aiayn_keras.training.resume import (
     check_folder,
     check_inputs,

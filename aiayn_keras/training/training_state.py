@@ -11,10 +11,10 @@ from pathlib import Path
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.training.averaging import average_checkpoints, read_beginning
 from aiayn_keras.training.building import build_model, build_translator, copy_weights
-from aiayn_keras.training.changes import comparable, read_changes
 from aiayn_keras.training.checkpoints import list_checkpoints
 from aiayn_keras.training.delivery import Delivery, read_delivery
 from aiayn_keras.training.recipe import Recipe, load_recipe
+from aiayn_keras.training.recipe_changes import comparable, read_changes
 from aiayn_keras.training.resume import read_recipe_text
 from aiayn_keras.training.run_folder import (
     Evaluation,

@@ -11,7 +11,7 @@ from aiayn_keras.training import (
     list_checkpoints,
     load_from_checkpoint,
     read_state,
-    under_way,
+    training_state,
 )
 from aiayn_keras_light.search_numbers import read_search_defaults
 from tests.cli.command import (
@@ -229,7 +229,7 @@ def test_a_checkpoint_that_is_deleted_while_it_is_read_is_replaced(
     stopped_run, tmp_path, monkeypatch
 ):
     folder = shutil.copytree(stopped_run, tmp_path / "run")
-    find, calls = under_way.find_checkpoint, []
+    find, calls = training_state.find_checkpoint, []
 
     def find_and_delete(run, checkpoint):
         """Test double of a running training that lets go of the checkpoint just found."""
@@ -239,7 +239,7 @@ def test_a_checkpoint_that_is_deleted_while_it_is_read_is_replaced(
             found.path.unlink()
         return found
 
-    monkeypatch.setattr(under_way, "find_checkpoint", find_and_delete)
+    monkeypatch.setattr(training_state, "find_checkpoint", find_and_delete)
     assert load_from_checkpoint(folder).updates == 2
     assert calls == [4, 4, 2]
 
