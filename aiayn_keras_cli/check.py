@@ -134,11 +134,23 @@ class Texts:
     """
 
     def __init__(self, files, held_out, languages=(None, None)):
+        from aiayn_keras.common.file_addresses import is_url
         from aiayn_keras.data.parallel_text import read_pairs_and_bad_lines
 
         self.files, self.held_out_files, self.languages = files, held_out, languages
-        self.train = read_pairs_and_bad_lines(*files)
-        self.held_out = {name: read_pairs_and_bad_lines(*paths) for name, paths in held_out.items()}
+        try:
+            self.train = read_pairs_and_bad_lines(*files)
+            self.held_out = {
+                name: read_pairs_and_bad_lines(*paths) for name, paths in held_out.items()
+            }
+        except FileNotFoundError as error:
+            names = itertools.chain(files, *held_out.values())
+            if not any(is_url(name) or "*" in name for name in names):
+                raise
+            raise FileNotFoundError(
+                f"{error} Patterns and URLs cannot be checked: copy and join their files, for "
+                "example with `cat`."
+            ) from None
 
 
 def read_texts(corpus, validation, test):
@@ -274,7 +286,12 @@ def describe_text(checked):
         f"{side.language or 'no one language'} ({'+'.join(side.scripts) or 'no letters'})"
         for side in checked.sides
     ]
-    return f"{checked.name}: {checked.num_lines:,} lines, {' → '.join(sides)}."
+    tagged = [
+        f"{side.language or 'no one language'} behind {tag or 'no tag'}"
+        for tag, side in checked.tagged.items()
+    ]
+    tags = f" ({', '.join(tagged)})" if tagged else ""
+    return f"{checked.name}: {checked.num_lines:,} lines, {' → '.join(sides)}{tags}."
 
 
 def _cut(text):

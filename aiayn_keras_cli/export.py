@@ -9,6 +9,7 @@ from aiayn_keras_cli.options import (
     MAX_TOKENS,
     MODEL_FOLDER,
     LocalPath,
+    check_n_best,
     chosen_checkpoint,
     load_model,
     search_options,
@@ -135,6 +136,8 @@ def saved_model(model_folder, output, name, n_best, warmup, limits, license, **o
     from aiayn_keras.export import export_saved_model
     from aiayn_keras.export.serving_kit import read_labels
 
+    if n_best is not None:
+        check_n_best(n_best, options["num_beams"])
     folder = _destination(model_folder, output, name)
     warmup_texts = [] if warmup is None else read_lines(warmup)
     card = {**_facts_of_training(model_folder), "limits": limits}

@@ -86,6 +86,14 @@ BATCH_SIZE = click.option(
 )
 
 
+def check_n_best(n_best, num_beams):
+    """Raises a `click.UsageError` if there are fewer beams than hypotheses are asked for."""
+    if n_best > num_beams:
+        raise click.UsageError(
+            f"--n-best {n_best} needs as many beams as that: add --num-beams {n_best}."
+        )
+
+
 PLACEABLES = click.option(
     "--placeables",
     type=click.Choice(["keep", "translate"]),
@@ -131,7 +139,9 @@ def report_engine(model, ensemble, engine, **options):
 
 def say_engine(name):
     """Says on stderr that an engine other than our own search searches."""
-    click.echo(f"{name} searches; --engine keras would use our own search.", err=True)
+    has_prefixes = click.get_current_context().params.get("prefix_file") is not None
+    prefixes = " Lines with a prefix are left to it in any case." if has_prefixes else ""
+    click.echo(f"{name} searches; --engine keras would use our own search.{prefixes}", err=True)
 
 
 def search_options(*left_out):
@@ -172,15 +182,28 @@ def with_search_defaults(folder, options):
     Raises:
         ValueError: If the folder's `search.json` is damaged.
     """
-    from aiayn_keras_light.search_numbers import read_search_defaults
-
     excluded = () if options["constraint"] is None else options["constraint"].excludes
     defaults = {
         name: value
-        for name, value in read_search_defaults(folder).items()
+        for name, value in _search_defaults(folder).items()
         if name in options and name not in excluded and not is_given(name)
     }
     return {**options, **defaults}
+
+
+def _search_defaults(folder):
+    from aiayn_keras_light.search_numbers import read_search_defaults
+
+    if is_usable_unfinished(folder) and (folder / "task.json").is_file():
+        with quiet_start():
+            from aiayn_keras.training.training_state import search_defaults_under_way
+        return search_defaults_under_way(folder)
+    return read_search_defaults(folder)
+
+
+def number_are(number, noun):
+    """Words such as `1 line is` and `2,000 lines are`."""
+    return f"{number:,} {noun} is" if number == 1 else f"{number:,} {noun}s are"
 
 
 def is_given(name):
@@ -351,7 +374,7 @@ def load_model(folder, many_batches=False):
         use_one_core_per_batch()
     checkpoint = chosen_checkpoint(folder)
     if checkpoint is not None:
-        from aiayn_keras.training.under_way import load_from_checkpoint
+        from aiayn_keras.training.training_state import load_from_checkpoint
 
         loaded = load_from_checkpoint(folder, checkpoint)
         say_checkpoint(folder, loaded)

@@ -73,12 +73,13 @@ def release(kit, label, version, url, deadline):
         click.echo(f"models.config lists version {version} now.", err=True)
     if url:
         name = f"version {version} of {model}"
-        _wait(server, version, name, "not loaded yet", deadline)
+        nothing = f"the server at --url shows no model {model!r}"
+        _wait(server, version, name, "not loaded yet", deadline, nothing)
         asked.translate([_TEXT])
     before = move_label(kit, label, version)
     if url:
         name = f"{label} as version {version}"
-        _wait(labelled, version, name, "not moved yet", deadline)
+        _wait(labelled, version, name, "not moved yet", deadline, "not moved yet")
     click.echo(f"{label} is version {version} now; it was version {before}.")
     if not url:
         click.echo(
@@ -104,7 +105,7 @@ def _ask(client):
         raise
 
 
-def _wait(client, version, what, unknown, deadline):
+def _wait(client, version, what, unknown, deadline, nothing):
     """Waits until a version is AVAILABLE, and says on standard error what it is meanwhile.
 
     Args:
@@ -113,9 +114,10 @@ def _wait(client, version, what, unknown, deadline):
         what: What is waited for.
         unknown: What to say while the server does not show the version.
         deadline: Seconds to wait.
+        nothing: What to say while it shows no version at all.
     """
     end, shown = time.monotonic() + deadline, None
-    while (now := _ask(client).get(version, unknown)) != "AVAILABLE":
+    while (now := _state(_ask(client), version, unknown, nothing)) != "AVAILABLE":
         if now != shown:
             click.echo(f"Waiting for {what}: {now}", err=True)
             shown = now
@@ -132,6 +134,10 @@ def _wait(client, version, what, unknown, deadline):
                 f"The server did not have {what} within {deadline:g} seconds (--deadline): {now}."
             )
         time.sleep(_SECONDS_BETWEEN_QUESTIONS)
+
+
+def _state(states, version, unknown, nothing):
+    return states.get(version, unknown) if states else nothing
 
 
 def _print_versions(kit, states):

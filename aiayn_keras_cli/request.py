@@ -1,5 +1,6 @@
 """`aiayn-keras request`: translations by a server."""
 
+import contextlib
 from dataclasses import asdict
 
 import click
@@ -17,6 +18,8 @@ from aiayn_keras_cli.streams import (
 NEWEST = "newest"
 _DOCUMENT_CHARACTERS = 10_000
 """Number of characters at which a request for a piece of a document ends."""
+_TOO_LONG = "wordpieces in rows"
+"""A part of the error of a kit that was exported with `--long-text error`."""
 
 
 @click.command()
@@ -69,7 +72,9 @@ _DOCUMENT_CHARACTERS = 10_000
 def request(url, model, input_file, n_best, document, placeables, as_json, **options):
     """Translate lines on a server.
 
-    MODEL, on the server at URL, translates each line of input to one line of output.
+    MODEL, on the server at URL, translates each line of input to one line of output. Of a line with
+    more wordpieces than the model's limit, which its kit's README tells, only the beginning is
+    translated, unless the kit refuses such lines; --document has no limit.
 
     URL is http://HOST:PORT or https://HOST:PORT for REST, grpc://HOST:PORT for gRPC. For a proxy
     that asks for a password, it is https://USER:PASSWORD@HOST. With --n-best, a line has all
@@ -93,15 +98,35 @@ def request(url, model, input_file, n_best, document, placeables, as_json, **opt
         for text in read_document(input_file, _DOCUMENT_CHARACTERS):
             click.echo(client.translate_documents([text])[0].text, nl=False)
         return
+    number = 0
     for lines in _input_lines(input_file):
         for start in range(0, len(lines), client.batch_size):
             sources = lines[start : start + client.batch_size]
-            if n_best:
-                found = client.translate_nbest(sources, placeables)
-            else:
-                found = [[best] for best in client.translate(sources, placeables)]
+            with _naming_lines(number + 1, number + len(sources)):
+                if n_best:
+                    found = client.translate_nbest(sources, placeables)
+                else:
+                    found = [[best] for best in client.translate(sources, placeables)]
+            number += len(sources)
             for source, hypotheses in zip(sources, found, strict=True):
                 click.echo(_as_json(source, hypotheses) if as_json else _as_line(hypotheses))
+
+
+@contextlib.contextmanager
+def _naming_lines(first, last):
+    """Adds the lines of a request to the error of a server for which one of them is too long."""
+    from aiayn_keras.serving import RequestRefusedError
+
+    try:
+        yield
+    except RequestRefusedError as error:
+        if _TOO_LONG not in str(error):
+            raise
+        lines = f"Line {first} is" if first == last else f"One of the lines {first} to {last} is"
+        raise click.ClickException(
+            f"{lines} too long for the model, so none of them was translated. Divide long lines, "
+            f"or see with --batch-size 1 which one it is. {error}"
+        ) from error
 
 
 def _input_lines(input_file):

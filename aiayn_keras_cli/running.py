@@ -138,7 +138,7 @@ def error_line(error):
         error: An `Exception`.
     """
     text = one_line(str(error))
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+    if text == f"[Errno {errno.ENOSPC}] {os.strerror(errno.ENOSPC)}":  # it names no file
         return f"standard output, or a temporary file, cannot be written: {error.strerror}."
     if isinstance(error, _FORESEEN) and not isinstance(error, _UNFORESEEN) and text:
         return text

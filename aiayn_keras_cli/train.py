@@ -16,7 +16,7 @@ from aiayn_keras_cli.check import (
     text_options,
     write_file,
 )
-from aiayn_keras_cli.options import LocalPath, pool_options, quiet_pool
+from aiayn_keras_cli.options import LocalPath, number_are, pool_options, quiet_pool
 from aiayn_keras_cli.running import KerasCommand
 
 _HELD_OUT_PAIRS = 1_000
@@ -185,9 +185,10 @@ def prepare(recipe, settings, output, ray, workers):
     from aiayn_keras.training import load_recipe
 
     done = run(load_recipe(recipe, settings), output, quiet_pool(workers, ray))
-    click.echo(f"{done.lines - done.bad_lines:,} pairs are in {output}.")
+    click.echo(f"{number_are(done.lines - done.bad_lines, 'pair')} in {output}.")
     if done.bad_lines:
-        click.echo(f"{done.bad_lines:,} lines are bad: see {output}/*bad*.jsonl.", err=True)
+        bad = number_are(done.bad_lines, "line")
+        click.echo(f"{bad} left out: see {output}/*bad*.jsonl.", err=True)
 
 
 @click.command(cls=KerasCommand)

@@ -22,9 +22,11 @@ from aiayn_keras_cli.options import (
     PLACEABLES,
     LocalPath,
     asked_checkpoint,
+    check_n_best,
     chosen_checkpoint,
     is_given,
     load_model,
+    number_are,
     pool_options,
     quiet_pool,
     report_engine,
@@ -136,11 +138,7 @@ def translate(
                 "--alignments, which are about the wordpieces of the texts."
             )
         options["placeables"] = "translate"
-    n_best, beams = options["num_return_sequences"], options["num_beams"]
-    if n_best > beams:
-        raise click.UsageError(
-            f"--n-best {n_best} needs as many beams as that: add --num-beams {n_best}."
-        )
+    check_n_best(options["num_return_sequences"], options["num_beams"])
     if alignments and not as_json:
         raise click.UsageError("--alignments needs --json.")
     if prefix_file is not None and input_file is None:
@@ -259,7 +257,7 @@ def _run_job(model_folder, pattern, output, ray, workers, options):
     """Translates files of any number and size in parts, and reports the result."""
     start_keras()
     from aiayn_keras.scale.translation import checkpoint_of_job, translate_files
-    from aiayn_keras.training.under_way import find_checkpoint
+    from aiayn_keras.training.training_state import find_checkpoint
 
     if pattern is None:
         raise click.UsageError("--output needs --input, the files.")
@@ -281,9 +279,10 @@ def _run_job(model_folder, pattern, output, ray, workers, options):
         engine=options.pop("engine"),
         **options,
     )
-    click.echo(f"{done.lines:,} lines are in {output}.")
+    click.echo(f"{number_are(done.lines, 'line')} in {output}.")
     if done.bad_lines:
-        click.echo(f"{done.bad_lines:,} lines are bad: see {output}/*.bad.jsonl.", err=True)
+        bad = number_are(done.bad_lines, "line")
+        click.echo(f"{bad} without a translation: see {output}/*.bad.jsonl.", err=True)
 
 
 def _translate_standard_input(model_folder, ensemble, write, options):

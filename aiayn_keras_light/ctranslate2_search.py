@@ -6,9 +6,9 @@ import os
 
 import numpy as np
 
-from aiayn_keras_light.cores import usable_cores
 from aiayn_keras_light.search_numbers import length_penalty
 from aiayn_keras_light.translating import SMALL_HIDDEN_DIM
+from aiayn_keras_light.usable_cores import usable_cores
 
 COMPUTE_TYPES = {"ctranslate2": "float32", "ctranslate2-int8": "int8"}
 """Numbers that CTranslate2 computes with, by the name of the engine."""

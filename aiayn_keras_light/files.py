@@ -19,7 +19,7 @@ CHECKSUMS = "SHA256SUMS"
 """Name of the file with the checksums of a folder, in the format of `sha256sum --check`."""
 
 
-_NO_SPACE, _BYTES_OF_A_FULL_DISK = "No space left on device", 1 << 16
+_NO_SPACE, _TOO_LARGE, _BYTES_OF_A_FULL_DISK = "No space left on device", "File too large", 1 << 16
 
 WRITING = ".writing-"
 """Prefix of temporary folders, which a killed process leaves behind."""
@@ -188,7 +188,7 @@ def writing_folder(parent):
         try:
             yield Path(folder)
         except Exception as error:
-            if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            if getattr(error, "errno", None) == errno.EFBIG or _TOO_LARGE in str(error):
                 raise OSError(
                     errno.EFBIG,
                     f"A file would be larger than the disk of {parent} or `ulimit -f` allows, and "

@@ -384,8 +384,18 @@ _OF_PROGRAMS = (
     r"|(?:feat|fix|docs|style|refactor|perf|test|build|ci|chore|revert)\([\w./-]+\)!?:"
 )
 """Levels, threads and loggers of a log, notes in code, and kinds of commits."""
+_FOREIGN_MONTH = (
+    "(?:Jan(?:uar|\\.)|Jänner|Feb(?:ruar|\\.)|März|Mai|Jun(?:i|\\.)|Jul(?:i|\\.)|Okt(?:ober|\\.)"
+    "|Dez(?:ember|\\.)|januar|februar|mar[st]|april|maj|juni|juli|august|september|okto?ber|november"
+    "|de[cs]ember)(?!\\w)"
+)
+"""Months of languages that write `1. Mai`; English has other words for them, or a capital."""
+_AND = "(?:und|oder|bis|sowie|og|och|eller|til|till|ja|ve|és|a|i)"
+_BEHIND_ORDINAL = rf"[ ]+(?:{_FOREIGN_MONTH}|{_AND}[ ]+\d\d?\.[ ]+[^\W\d_]{{3}})"
+"""What shows that `1.` is an ordinal: a month, or `und 2. Mai`."""
 LEAD = re.compile(
-    r"\s*(?:(?:>\s*)+|(?:[-*#•·‣⁃+‒–—―−»]+|//+|\[[ xX✓]?\]|\(?\d{1,3}[.)]{1,2}|\([A-Za-z]\)"
+    rf"\s*(?!\d\d?\.{_BEHIND_ORDINAL})"
+    r"(?:(?:>\s*)+|(?:[-*#•·‣⁃+‒–—―−»]+|//+|\[[ xX✓]?\]|\(?\d{1,3}[.)]{1,2}|\([A-Za-z]\)"
     r"|[A-Za-z]\)|\(?\d{1,3}(?:\.\d{1,3}){1,4}\)|\d{1,3}[–-](?=\s+[A-Z])|o(?=\t)"
     r"|[A-Za-z]\.(?=\s+[A-Z](?!\.))|[a-h]\.(?=\s+[a-z]{2,}(?![\w.]))|[A-Z]:|%+|;+"
     r"|(?i:re|fwd?|aw|wg|rv|tr|sv)(?:\[\d+\])?[ ]?:"
@@ -396,7 +406,18 @@ LEAD = re.compile(
 """Marks at the beginning of a line: of a list, a heading, an answered mail, a subject, a chat."""
 
 
-_ITEM = re.compile(r"(?<!\S)(?P<cut>(\d{1,2})([.:-]))(?=[ ]+[^\W\d_])")
+_DETERMINERS = frozenset(
+    (
+        *("der", "die", "das", "den", "dem", "des", "am", "im", "vom", "zum", "zur", "beim"),
+        *("ein", "eine", "einen", "einem", "einer", "jeder", "jede", "jedes", "det", "de", "het"),
+    )
+)
+"""German, Dutch and Scandinavian words before an ordinal."""
+_ITEM = re.compile(
+    r"(?<!\S)(?P<cut>(\d{1,2})([.:-]))(?=[ ]+[^\W\d_])"
+    rf"(?!(?<=\.){_BEHIND_ORDINAL})"
+)
+"""A number of a list; not an ordinal, as in `2. und 3. Mai`."""
 _ROW = re.compile(r"\s*[^\s,]+(?:,[^\s,]+){2,}\s*")
 _COMMA = re.compile("(?P<cut>,)")
 _LENGTHS = re.compile(
@@ -410,6 +431,12 @@ def _next_items(items):
     if not items:
         return [(number, sign) for number in "12" for sign in ".:-"]
     return [(str(int(items[-1][2]) + 1), items[-1][3])]
+
+
+def _is_ordinal(item):
+    """Returns whether a number with a full stop stands behind an article: `der 2. Preis`."""
+    words = item.string[: item.start()].split()
+    return item[3] == "." and bool(words) and words[-1].casefold() in _DETERMINERS
 
 
 def marks_within(text):
@@ -427,7 +454,7 @@ def marks_within(text):
     """
     if _ROW.fullmatch(text):
         return list(_COMMA.finditer(text))
-    items, found = list(_ITEM.finditer(text)), []
+    items, found = [each for each in _ITEM.finditer(text) if not _is_ordinal(each)], []
     for item in items:
         if item.group(2, 3) in _next_items(found):
             found.append(item)

@@ -49,7 +49,7 @@ PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
 _BRACKETED = re.compile(r"\(([^()]*[^\W\d_]{2}[^()]*)\)|「([^「」]+)」")
 """Words in brackets, which are translated as a text of their own."""
 _CODE = r"[A-Za-z]{2,3}(?:[_@-]\w+)*"
-_TAG = re.compile(rf"(?:\s*(?:>>{_CODE}<<|<2{_CODE}>)\s*)?")
+TARGET_TAG = re.compile(rf"(?:\s*(?:>>{_CODE}<<|<2{_CODE}>)\s*)?")
 """The target language before a text, as models of several languages read it, or nothing."""
 _IS_CODE = re.compile(r"\W*[A-HJ-Z]\W*")
 _IS_BETWEEN_LABELS = re.compile(r"[\W_]*(?:\w{1,3}[.):-]\s*)?")
@@ -131,7 +131,7 @@ def translate_placeables(texts, translate, progress=None):
     pattern, texts = placeable_in_line(), check_texts("texts", texts)
     found, rows_of_tags = [None] * len(texts), {}
     for row, text in enumerate(texts):
-        rows_of_tags.setdefault(_TAG.match(text)[0], []).append(row)
+        rows_of_tags.setdefault(TARGET_TAG.match(text)[0], []).append(row)
     for tag, rows in (rows_of_tags or {"": []}).items():
         words = [as_read(texts[row].removeprefix(tag), pattern) for row in rows]
         with naming_rows(rows):

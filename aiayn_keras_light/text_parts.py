@@ -36,16 +36,20 @@ _INNER = re.compile(
 _LAST = re.compile(rf"(?<=\w)(?P<mark>{_ELLIPSIS})(?P<closers>{_CLOSERS})(?=\s*\Z)")
 _MAX_MARKS = 200
 _BEFORE_LAST_WORD = re.compile(
-    r"(?<![^\W\d_])(?:(?P<word>[^\W\d_]{2,20})\.|[^\W\d_]{1,20}[!?])\s+"
+    r"(?<![^\W\d_])(?<!\b[^\W\d_]\. )(?:(?P<word>[^\W\d_]{2,20})\.|[^\W\d_]{1,20}[!?])\s+"
     r"(?=\w\S*(?:\s+[^\w\s]+)*\s*\Z)"
 )
 _ABBREVIATION = re.compile(
     r"[IVXLC]+|(?i:Mr|Mrs|Ms|Mx|Dr|Prof|Rev|Hon|Mt|Gen|Col|Maj|Capt|Cmdr|Lt|Sgt|Cpl|Gov|Sen|Rep|Pres|"
     r"Sra?|Srta|Dra|Mme|Mlle|Hr|Fr|St|Inc|Ltd|Co|Corp|Bros|Jr|Ave|Blvd|Rd|Dept|Univ|"
     r"ft|feat|vs|cf|ca|viz|ej|bzw|ggf|evtl|inkl|incl|approx|vol|figs?|ch|sec|nr|"
-    r"Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
+    r"Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)|"
+    r"Mo|Di|Mi|Sa|Mio|Min|Sek|Abs|Abb|Kap|Tel|Okt|Dez|Fam|Ing|Dipl|Mag|Mgr|Gral|Lic|Sto|Sta|Ud|Exmo|"
+    r"geb|gest|sog|insb|einschl|env|éd|[Aa]v|aprox|núm|pág|sig|dott|avv|mevr|bijv|resp|ul|tzw|inż|"
+    r"godz|tys|ул|им|стр|тыс|руб|[B-DF-HJ-NP-TV-XZ]?[b-df-hj-np-tv-xz]{1,5}"
 )
-"""Words with a full stop that need not end a sentence."""
+"""Words with a full stop that need not end a sentence: titles, units and the like of several
+languages, and words without a vowel (`Mrd.`, `dhr.`)."""
 _PAIRS = ("()", "[]", "{}", "“”", "«»")
 
 

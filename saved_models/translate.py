@@ -3,7 +3,8 @@
 python saved_models/translate.py saved_models/demo_en_de/1 < sentences.txt
 
 All of a line goes to the model: unlike `aiayn-keras translate`, this program does not keep URLs,
-{name} and emoji as they are.
+{name} and emoji as they are. Of a line beyond the limit in the kit's README (255 wordpieces, about
+200 words, in tatoeba_en_es), only the beginning is translated, unless the kit refuses such lines.
 
 A SavedModel is a program. One whose operations are not those of this package's exports is refused.
 """

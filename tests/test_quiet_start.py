@@ -67,7 +67,7 @@ def test_an_error_is_all_there_is_on_stderr(written):
 
 def test_workers_of_a_job_write_nothing_to_stderr(written):
     output, errors = written
-    assert output[2].startswith("1 lines are in ")
+    assert output[2].startswith("1 line is in ")
     assert not MESSAGES.search(errors[2])
 
 

@@ -5,14 +5,12 @@ from aiayn_keras.backend.compilation import (
     as_written,
     backend_name,
     begin_computing,
-    build_optimizer,
     compile_inference,
     compiles_by_default,
     cond_without_lowering,
     for_small_operations,
     identity_of,
     in_parallel,
-    keeps_variables,
     loop_counter,
     note_model,
     register_parameters,
@@ -31,8 +29,14 @@ from aiayn_keras.backend.devices import (
 )
 from aiayn_keras.backend.graph_tokenizer import (
     GraphTokenizer,
+    check_ids_in_graph,
     check_utf8,
     without_zeros_in_graph,
+)
+from aiayn_keras.backend.kept_variables import (
+    TRAINABLE_HAVE_CHANGED,
+    build_optimizer,
+    keeps_variables,
 )
 from aiayn_keras.backend.kernels import (
     append_keys,
@@ -60,6 +64,7 @@ from aiayn_keras.backend.model_changes import WeightsSnapshot, changes_of, is_kn
 from aiayn_keras.backend.projected_loss import projected_cross_entropy, projects_in_loss
 
 __all__ = [
+    "TRAINABLE_HAVE_CHANGED",
     "CompiledFunctions",
     "Devices",
     "DevicesError",
@@ -75,6 +80,7 @@ __all__ = [
     "build_optimizer",
     "cast_preprocessed",
     "changes_of",
+    "check_ids_in_graph",
     "check_utf8",
     "compile_inference",
     "compiles_by_default",

@@ -17,9 +17,10 @@ import keras
 from keras import ops, tree
 
 from aiayn_keras.backend.devices import has_accelerator
+from aiayn_keras.backend.kept_variables import check_variables, put_back_variables
 from aiayn_keras.backend.model_changes import computation_of
-from aiayn_keras_light.cores import usable_cores
 from aiayn_keras_light.translating import map_in_threads
+from aiayn_keras_light.usable_cores import usable_cores
 
 _first_process = None
 """Id of the process whose backend has started threads, of this one or of one it was forked from."""
@@ -32,12 +33,15 @@ def note_model():
         _first_process = os.getpid()
 
 
-def begin_computing():
-    """Notes that a model is used.
+def begin_computing(*models):
+    """Notes that models are used.
+
+    Args:
+        *models: Those whose weights are read outside of a training step, see `put_back_variables`.
 
     Raises:
         RuntimeError: In a process that was forked after a model was used, or on TensorFlow and JAX
-            built, in the process that it was forked from.
+            built, in the process that it was forked from. On JAX, while another thread trains.
     """
     global _first_process
     if _first_process is None:
@@ -49,6 +53,7 @@ def begin_computing():
             'wait for them forever. Start it with `multiprocessing.get_context("spawn")` or '
             '`"forkserver"` or as a command of its own, or fork before the first model is built.'
         )
+    put_back_variables(models)
 
 
 def compile_inference(function, *models):
@@ -161,6 +166,7 @@ def _compile_jax(function, models):
 
     @functools.wraps(function)
     def call(*args):
+        check_variables(models)
         values = tree.map_structure(lambda variable: variable.value, _variables(models))
         return stateless(values, tree.map_structure(ops.convert_to_tensor, args))
 
@@ -208,20 +214,6 @@ def as_written(function):
     return tf.autograph.experimental.do_not_convert(function)
 
 
-def build_optimizer(model):
-    """Creates the variables of a compiled model's optimizer on the model's devices.
-
-    A TensorFlow training step that has to create them itself is traced twice.
-    """
-    if model.optimizer.built:
-        return
-    on_devices = contextlib.nullcontext()
-    if keras.config.backend() == "tensorflow":
-        on_devices = model.distribute_strategy.scope()
-    with on_devices:
-        model.optimizer.build(model.trainable_variables)
-
-
 def register_parameters(model):
     """Lists the variables of a model that has just been built among its PyTorch parameters.
 
@@ -234,48 +226,6 @@ def register_parameters(model):
     """
     if keras.config.backend() == "torch":
         model._post_build()
-
-
-@contextlib.contextmanager
-def keeps_variables(model, is_training=False):
-    """A context in which a model keeps its weights if an error, or Ctrl-C, ends it.
-
-    On JAX, Keras takes them out of the variables while it computes, and puts them back only at the
-    end, or after the first step of a training. It also gives their memory away, so no two may share
-    it, as weights and their moving averages (`use_ema`) do when a training has ended.
-
-    Args:
-        model: A `keras.Model`.
-        is_training: True if the variables of its optimizer are used, too.
-    """
-    if keras.config.backend() != "jax":
-        yield
-        return
-    variables = model.variables
-    if is_training and model.optimizer is not None:
-        build_optimizer(model)
-        variables += model.optimizer.variables
-    values = [(variable, variable._value) for variable in variables]
-    try:
-        yield
-    except BaseException:
-        model.jax_state_sync()  # the values after the last step, which has deleted those before
-        for variable, value in values:
-            if variable._value is None:
-                variable._value = value
-        model.reset_metrics()
-        raise
-    finally:
-        _unshare(variables)
-
-
-def _unshare(variables):
-    """Gives each variable of JAX a value of its own."""
-    given = set()
-    for variable in variables:
-        if id(variable._value) in given:
-            variable._value = ops.copy(variable._value)
-        given.add(id(variable._value))
 
 
 def shapes_may_change():

@@ -10,7 +10,7 @@ def check_utf8(texts):
     TensorFlow Text would read U+FFFD instead of their bytes.
 
     Args:
-        texts: String tensor.
+        texts: String tensor. One of unknown rank must be a batch, `(B,)`.
 
     Returns:
         The same texts.
@@ -20,12 +20,38 @@ def check_utf8(texts):
     """
     import tensorflow as tf
 
+    if texts.shape.rank is None:
+        texts = tf.ensure_shape(texts, [None])
     read = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
     # Python would read the error itself as UTF-8, so it shows the text as read.
     wrong = tf.boolean_mask(read, tf.not_equal(read, texts))
     shown = ["Texts must be UTF-8. Received, with U+FFFD for other bytes: ", wrong]
     with tf.control_dependencies([tf.debugging.Assert(tf.equal(tf.size(wrong), 0), shown)]):
         return tf.identity(texts)
+
+
+def check_ids_in_graph(ids, vocabulary_size, wanted):
+    """Makes a graph of TensorFlow's fail at token ids that a model does not have.
+
+    Args:
+        ids: Tensor of numbers.
+        vocabulary_size: Number of tokens V.
+        wanted: Beginning of the error's text.
+
+    Raises:
+        ValueError: For a tensor of anything but numbers.
+        tf.errors.InvalidArgumentError: For what is no integer from 0 to V - 1, when the graph runs.
+    """
+    import tensorflow as tf
+
+    if not (ids.dtype.is_integer or ids.dtype.is_floating):
+        raise ValueError(f"{wanted}{ids.dtype.name}.")
+    ids = tf.reshape(ids, [-1])  # of unknown rank, perhaps
+    is_right = (ids >= 0) & (ids < tf.cast(vocabulary_size, ids.dtype))
+    if ids.dtype.is_floating:
+        is_right &= tf.equal(tf.floor(ids), ids)
+    wrong = tf.boolean_mask(ids, ~is_right)
+    tf.debugging.Assert(tf.equal(tf.size(wrong), 0), [wanted, wrong])
 
 
 def without_zeros_in_graph(texts):

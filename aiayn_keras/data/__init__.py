@@ -10,12 +10,11 @@ from aiayn_keras.data.corpora import (
     tree_pairs,
 )
 from aiayn_keras.data.demo import generate_demo_pairs
-from aiayn_keras.data.filtering import FilterReport, filter_pairs
 from aiayn_keras.data.pair_batches import BatchSequence, PackedBatches, PairBatches
 from aiayn_keras.data.parallel_text import ParallelText, mix_texts, read_parallel, stream_parallel
 from aiayn_keras.data.shard_folders import write_shards
 from aiayn_keras.data.token_batches import ProcessRows, TokenBatches, UpdateBatches
-from aiayn_keras.data.token_pairs import SampledPairs, TokenPairs
+from aiayn_keras.data.token_pairs import FilterReport, SampledPairs, TokenPairs, filter_pairs
 from aiayn_keras.data.token_shards import TokenShards
 from aiayn_keras_light.text_files import CorpusError, read_lines, stream_lines
 

@@ -12,19 +12,61 @@ _FEW = 10
 _ADDRESS = re.compile(r"[a-z]+://\S*\Z")
 _CODE = re.compile(r"[a-z]{2,3}[-_](?:[A-Z]{2}|[A-Z][a-z]{3})")
 """A language with its country or script, such as `pt-BR` or `deu_Latn`."""
-_HEADING = re.compile(
-    r"source|target|src|tgt|trg|input|output|text|sentence|translation|translated"
-    r"|english|german|french|spanish|italian|portuguese|dutch|swedish|danish|norwegian|finnish"
-    r"|polish|czech|russian|ukrainian|turkish|greek|hungarian|romanian|bulgarian|chinese"
-    r"|japanese|korean|arabic|hebrew|persian|hindi|indonesian|vietnamese|thai"
-    r"|en|de|fr|es|it|pt|nl|sv|da|fi|pl|cs|ru|uk|tr|el|hu|ro|bg|zh|ja|ko|ar|he|fa|hi|vi|th"
-    r"|eng|deu|fra|spa|ita|por|nld|rus|zho|jpn"
+_LANGUAGES = (
+    "en eng english englisch anglais inglés inglese inglês engels angielski engelska engelsk "
+    "английский",
+    "de deu german deutsch allemand alemán tedesco alemão duits niemiecki tyska tysk немецкий",
+    "fr fra french französisch français francés francese francês frans francuski franska fransk "
+    "французский",
+    "es spa spanish spanisch espagnol español spagnolo espanhol spaans hiszpański spanska spansk "
+    "castellano испанский",
+    "it ita italian italienisch italien italiano italiaans włoski italienska итальянский",
+    "pt por portuguese portugiesisch portugais portugués portoghese português portugees "
+    "portugalski",
+    "nl nld dutch niederländisch holländisch néerlandais neerlandés olandese holandês nederlands",
+    "sv swedish schwedisch suédois sueco svedese zweeds szwedzki svenska svensk шведский",
+    "da danish dänisch danois danés danese dinamarquês deens duński danska dansk",
+    "pl polish polnisch polonais polaco polacco polonês pools polski polska polsk польский",
+    "cs czech tschechisch tchèque checo ceco tsjechisch czeski čeština чешский",
+    "ru rus russian russisch russe ruso russo rosyjski ryska russisk русский",
+    "uk ukrainian ukrainisch ukrainien ucraniano ucraino ukraiński украинский українська",
+    "tr turkish türkisch turc turco turks turecki turkiska турецкий türkçe",
+    "el greek griechisch grec griego greco grieks grecki греческий ελληνικά",
+    "hu hungarian ungarisch hongrois húngaro ungherese hongaars węgierski венгерский magyar",
+    "ro romanian rumänisch roumain rumano rumeno roemeens rumuński румынский română",
+    "fi finnish finnisch finnois finés finlandese fins fiński finska finsk suomi",
+    "bg bulgarian bulgarisch bulgare búlgaro bulgaro български",
+    "zh zho chinese chinesisch chinois chino cinese chinês chinees chiński китайский 中文 汉语",
+    "ja jpn japanese japanisch japonais japonés giapponese japonês japans japoński японский 日本語",
+    "ko korean koreanisch coréen coreano koreaans koreański корейский 한국어",
+    "ar arabic arabisch arabe árabe arabo arabski арабский العربية",
+    *("he hebrew", "fa persian", "hi hindi", "vi vietnamese", "th thai", "indonesian", "norwegian"),
 )
-"""A word of the heading of a column."""
+"""Names of languages, each line those of one; the code and the English name come first."""
+_TEXTS = (
+    "source target src tgt trg input output text sentence translation translated",
+    "quelle ziel quelltext zieltext ausgangstext originaltext text satz übersetzung quellsprache "
+    "ausgangssprache zielsprache original",
+    "source cible texte phrase original traduction",
+    "fuente origen destino texto frase oración original traducción",
+    "origine destinazione testo frase originale traduzione",
+    "origem fonte destino texto frase original tradução",
+    "bron doel tekst zin origineel vertaling",
+    "źródło cel tekst zdanie oryginał tłumaczenie",
+)
+"""Words for what a column holds, each line those of one language."""
+_LANGUAGES_OF, _TEXTS_OF = (
+    {word: {n for n, line in enumerate(lines) if word in line.split()} for word in words}
+    for lines in (_LANGUAGES, _TEXTS)
+    for words in [" ".join(lines).split()]
+)
+"""Dictionaries from a word to the numbers of its lines."""
 
 
 def check_heading(paths, pairs):
     """Refuses text whose first line has headings, such as `english` and `spanish`.
+
+    `Englisch` and `English`, or `Satz` and `sentence`, are not headings: they translate each other.
 
     Args:
         paths: Paths or addresses of one file of pairs, or of two files.
@@ -36,7 +78,7 @@ def check_heading(paths, pairs):
     if len(pairs) < 2:
         return
     source, target = (side.strip('\ufeff "') for side in pairs[0])
-    if source.casefold() != target.casefold() and _is_heading(source) and _is_heading(target):
+    if _is_heading(source) and _is_heading(target) and not _are_translations(source, target):
         raise CorpusError(
             f"{' and '.join(map(str, paths))}: the first line, {source!r} and {target!r}, is a "
             "heading, which a model would learn as a pair. Take it out, for example with "
@@ -46,7 +88,19 @@ def check_heading(paths, pairs):
 
 def _is_heading(text):
     words = re.split(r"[\s_-]+", text.casefold())
-    return bool(_CODE.fullmatch(text)) or all(map(_HEADING.fullmatch, words))
+    return bool(_CODE.fullmatch(text)) or all(
+        word in _LANGUAGES_OF or word in _TEXTS_OF for word in words
+    )
+
+
+def _are_translations(*sides):
+    """Returns whether two words name one language, or a text in two languages."""
+    source, target = map(str.casefold, sides)
+    if source in _LANGUAGES_OF and target in _LANGUAGES_OF:
+        return bool(_LANGUAGES_OF[source] & _LANGUAGES_OF[target])
+    if source in _TEXTS_OF and target in _TEXTS_OF:
+        return source == target or not _TEXTS_OF[source] & _TEXTS_OF[target]
+    return source == target
 
 
 def check_columns(path, sides, lines):

@@ -12,8 +12,7 @@ import pydantic
 import sentencepiece
 from pydantic import Field, JsonValue
 
-from aiayn_keras.data.filtering import FilterReport, filter_pairs
-from aiayn_keras.data.token_pairs import Tokens
+from aiayn_keras.data.token_pairs import FilterReport, Tokens, filter_pairs
 from aiayn_keras_light.files import digest_of_file, read_bytes
 from aiayn_keras_light.text_files import CorpusError
 

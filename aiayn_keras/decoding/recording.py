@@ -180,7 +180,7 @@ def record_search(backbone, tokenizer, source, options, compiled, progress=None)
             where no search finds a translation.
     """
     check_function("progress", progress)
-    begin_computing()
+    begin_computing(backbone)
     (source_ids,) = tokenize([source], "source", tokenizer, backbone.max_sequence_length)
     if len(source_ids) <= len(tokenizer.source_ids):
         raise ValueError(f"`source` must have words. Received: {source!r}.")

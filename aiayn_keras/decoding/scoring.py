@@ -66,7 +66,7 @@ def next_log_probs(backbone, tokenizer, source, target_ids):
     Raises:
         ValueError: For a source with more tokens than the model has positions.
     """
-    begin_computing()
+    begin_computing(backbone)
     (source_ids,) = tokenize([source], "source", tokenizer, backbone.max_sequence_length)
     encoder_ids, decoder_ids = (
         ops.convert_to_tensor([ids], dtype="int32")
@@ -173,7 +173,7 @@ def attention_maps_of_ids(backbone, tokenizer, source, target_ids):
     Raises:
         ValueError: As `compute_attention_maps`.
     """
-    begin_computing()
+    begin_computing(backbone)
     (encoder_ids,) = tokenize([source], "source", tokenizer, backbone.max_sequence_length)
     if not encoder_ids:
         raise ValueError("`source` has no wordpieces, so nothing can be attended to.")

@@ -210,6 +210,7 @@ class TranslationSearch:
         Returns:
             `find`, compiled at its first call: a function of NumPy arrays that gives NumPy arrays.
         """
+        begin_computing(*models)
         is_small = all(backbone.hidden_dim <= SMALL_HIDDEN_DIM for backbone in self.backbones)
 
         def find_batch(token_ids, *arrays):

@@ -69,7 +69,7 @@ _NO_END, _MAYBE = "\x02", "\x01"
 _BEFORE_SOMETHING = (
     r"(?i:Mr|Mrs|Ms|Mx|Dr|Prof|Rev|Hon|Mt|Gen|Col|Maj|Capt|Cmdr|Lt|Sgt|Cpl|Gov|Sen|Rep|Pres|"
     r"Sra?|Srta|Dra|Dña|Mme|Mlle|vs|cf|viz|approx|incl|bzw|ggf|evtl|inkl|"
-    r"e\.g|i\.e|p\.ej|z\.B|d\.h|u\.a)|Hr|Fr|ca"
+    r"vgl|zzgl|sog|dhr|mevr|bijv|dott|e\.g|i\.e|p\.ej|z\.B|d\.h|u\.a)|Hr|Fr|ca|Mio|Mrd|Tsd"
 )
 # The same before a number: "No. 5", "pp. 3-7", "Jan. 5"; "no." and "art." can end a sentence.
 _BEFORE_NUMBER = (

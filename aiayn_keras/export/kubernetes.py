@@ -37,6 +37,7 @@ _PREFIX = "serving-"
 _MAX_NAME = 63
 _MAX_KSERVE_NAME = 40
 """KServe appends `-predictor`, and in host names the namespace."""
+_MAX_TAG = 128
 
 _HASH_DIGITS = 8
 
@@ -162,9 +163,13 @@ def kubernetes_name(name, max_length=_MAX_NAME):
     full_name = f"{_PREFIX}{name}"
     if len(full_name) <= max_length and re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", name):
         return full_name
-    ending = f"-{hashlib.sha256(name.encode()).hexdigest()[:_HASH_DIGITS]}"
+    ending = _hash_of(name)
     similar = f"{_PREFIX}{re.sub('[^a-z0-9]+', '-', name.lower())}"
     return similar[: max_length - len(ending)].rstrip("-") + ending
+
+
+def _hash_of(name):
+    return f"-{hashlib.sha256(name.encode()).hexdigest()[:_HASH_DIGITS]}"
 
 
 def image_tag(labels, loaded):
@@ -177,7 +182,8 @@ def image_tag(labels, loaded):
     'stable-1-canary-1-and-2'
     """
     others = [f"and-{version}" for version in loaded if version not in labels.values()]
-    return "-".join([*(f"{label}-{version}" for label, version in labels.items()), *others])
+    tag = "-".join([*(f"{label}-{version}" for label, version in labels.items()), *others])
+    return tag if len(tag) <= _MAX_TAG else tag[: _MAX_TAG - len(_hash_of(tag))] + _hash_of(tag)
 
 
 def pod_flags(flags):

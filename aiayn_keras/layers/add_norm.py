@@ -1,5 +1,7 @@
 """Dropout, residual connection and layer normalization around each sublayer (paper 3.1, 5.4)."""
 
+import functools
+
 import keras
 
 from aiayn_keras.backend import drop
@@ -91,14 +93,15 @@ class AddNorm(keras.layers.Layer):
         self.layer_norm.build(x_shape)
         self.dropout_layer.build(x_shape)
 
-    def call(self, x, sublayer):
-        # Keras passes `training` on to the inner layers, the sublayer included.
-        return self.join(x, sublayer, self.layer_norm, self.normalize_first, self.dropout_layer)
+    def call(self, x, sublayer, training=None):
+        # Keras would pass it on, but not where a `keras.RematScope` runs this once more.
+        dropout = functools.partial(self.dropout_layer, training=training)
+        return self.join(x, sublayer, self.layer_norm, self.normalize_first, dropout)
 
     def compute_output_shape(self, x_shape):
         return x_shape
 
-    def compute_output_spec(self, x, sublayer):
+    def compute_output_spec(self, x, sublayer, training=None):
         raise ValueError(
             "`AddNorm` cannot be a layer of a functional model, which would not see `sublayer` and "
             "neither train nor save its weights. Call `add_and_norm(x, sublayer, layer_norm, "

@@ -3,6 +3,8 @@
 `TransformerBlock` holds the parts that both have.
 """
 
+import functools
+
 import keras
 from keras import ops
 
@@ -136,7 +138,7 @@ class TransformerBlock(keras.layers.Layer):
         return config
 
 
-def encoder_layer(block, x, attend_to_self):
+def encoder_layer(block, x, attend_to_self, training=None):
     """Runs the sublayers of an encoder layer in order (paper 3.1).
 
     Args:
@@ -144,12 +146,19 @@ def encoder_layer(block, x, attend_to_self):
             `feed_forward` and `feed_forward_add_norm`.
         x: Float tensor `(B, S, D)`.
         attend_to_self: Function of a tensor `(B, S, D)`: self-attention.
+        training: Whether to drop units. Given to layers of Keras alone, if it is not None.
 
     Returns:
         Float tensor `(B, S, D)`.
     """
-    x = block.self_attention_add_norm(x, sublayer=attend_to_self)
-    return block.feed_forward_add_norm(x, sublayer=block.feed_forward)
+    options = {} if training is None else {"training": training}
+    x = block.self_attention_add_norm(x, sublayer=attend_to_self, **options)
+    return _feed_forward(block, x, options)
+
+
+def _feed_forward(block, x, options):
+    feed_forward = functools.partial(block.feed_forward, **options)
+    return block.feed_forward_add_norm(x, sublayer=feed_forward, **options)
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
@@ -209,7 +218,7 @@ class EncoderBlock(TransformerBlock):
         x = detach_mask(x, mask)
         scores = [] if return_attention_scores else None
         attend = self._function_of(self.self_attention, None, attention_mask, training, scores)
-        x = encoder_layer(self, x, attend)
+        x = encoder_layer(self, x, attend, training)
         return (x, *scores) if return_attention_scores else x
 
     def compute_output_shape(self, x_shape):
@@ -222,7 +231,7 @@ class EncoderBlock(TransformerBlock):
         return output, self.self_attention.weights_spec(x, x)
 
 
-def decoder_layer(block, x, attend_to_self, attend_to_memory):
+def decoder_layer(block, x, attend_to_self, attend_to_memory, training=None):
     """Runs the sublayers of a decoder layer in order (paper 3.1).
 
     Training, decoding with a cache, scoring and attention maps all run through this function.
@@ -233,13 +242,15 @@ def decoder_layer(block, x, attend_to_self, attend_to_memory):
         x: Float tensor `(..., D)`.
         attend_to_self: Function of a tensor like `x`: attention to the target so far.
         attend_to_memory: Function of a tensor like `x`: attention to the encoder's output.
+        training: As in `encoder_layer`.
 
     Returns:
         Float tensor of `x`'s shape.
     """
-    x = block.self_attention_add_norm(x, sublayer=attend_to_self)
-    x = block.cross_attention_add_norm(x, sublayer=attend_to_memory)
-    return block.feed_forward_add_norm(x, sublayer=block.feed_forward)
+    options = {} if training is None else {"training": training}
+    x = block.self_attention_add_norm(x, sublayer=attend_to_self, **options)
+    x = block.cross_attention_add_norm(x, sublayer=attend_to_memory, **options)
+    return _feed_forward(block, x, options)
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
@@ -314,6 +325,7 @@ class DecoderBlock(TransformerBlock):
             x,
             self._function_of(self.self_attention, None, to_self, training, scores),
             self._function_of(self.cross_attention, memory, to_memory, training, scores),
+            training,
         )
         return (x, *scores) if return_attention_scores else x
 

@@ -5,6 +5,7 @@ even with `shuffle=True`. All kinds of data but Grain's go to Keras' own `fit`, 
 preprocessor applied to each batch.
 """
 
+import functools
 from collections.abc import Iterator
 
 import keras
@@ -23,7 +24,7 @@ _KINDS_OF_TEXT = "OSTU"
 
 def gives_batches(x):
     """True if data gives batches, and is not texts or arrays in memory."""
-    return is_iterated(x) or _is_mapped(x)
+    return is_iterated(x) or is_mapped(x)
 
 
 def is_iterated(x):
@@ -38,33 +39,6 @@ def is_grain(x):
         package == "grain" and name in ("MapDataset", "IterDataset")
         for package, name in _packages_and_names(x)
     )
-
-
-def check_token_ids(x, y, vocabulary_size):
-    """Refuses arrays in memory with token ids that a model does not have.
-
-    JAX would silently look up and learn other ids, and PyTorch labels below 0.
-
-    Args:
-        x: Dictionary of arrays; other data is not looked into.
-        y: An array of labels, or anything else.
-        vocabulary_size: Number of tokens V.
-
-    Raises:
-        ValueError: For an integer below 0, or V or greater.
-    """
-    arrays = {"y": y}
-    for name in ("encoder_token_ids", "decoder_token_ids") if isinstance(x, dict) else ():
-        arrays[f'x["{name}"]'] = x.get(name)
-    for name, array in arrays.items():
-        if not (isinstance(array, np.ndarray) and array.dtype.kind in "iu"):
-            continue
-        for value in (array.min(), array.max()) if array.size else ():
-            if not 0 <= value < vocabulary_size:
-                raise ValueError(
-                    f"`{name}` must have token ids from 0 to {vocabulary_size - 1}. Padding has "
-                    f"the id 0 and the `sample_weight` 0. Received: {value}."
-                )
 
 
 def preprocessed_batches(data, preprocess, steps=None, batch_size=None, shuffle=False):
@@ -94,18 +68,18 @@ def preprocessed_batches(data, preprocess, steps=None, batch_size=None, shuffle=
             )
     else:
         size = 32 if batch_size is None else check_integer("batch_size", batch_size, 1, MAX_TEXTS)
-        data = TextBatches(data, size, shuffle)
+        data = TextBatches(data, size, shuffle, is_cut=steps is not None)
     if is_grain(data):
         return data.map(lambda batch: _apply(preprocess, batch)), steps
-    if _is_mapped(data):
-        _refuse_single_texts(data.element_spec)
+    if is_mapped(data):
+        refuse_single_texts(data.element_spec)
         data = data.map(
             lambda *batch: preprocess(*_unpack(tree.map_structure(_as_utf8, batch))),
             num_parallel_calls=_AUTOTUNE,
         )
         return data.prefetch(_AUTOTUNE), steps
     if isinstance(data, keras.utils.PyDataset):
-        return _PreprocessedDataset(data, preprocess), steps
+        return MappedDataset(data, functools.partial(_apply, preprocess)), steps
     if isinstance(data, Iterator):
         return _generate(data, preprocess), steps
     return _preprocessed_loader(data, preprocess, steps), steps
@@ -131,6 +105,21 @@ def split_texts(data, validation_split):
     return _rows(data, slice(start)), _rows(data, slice(start, None))
 
 
+def texts_of_batch(x, y=None, sample_weight=None):
+    """Returns one batch of texts as lists of strings.
+
+    Args:
+        x: List or array of texts, or a dictionary of such.
+        y: The targets, or None.
+        sample_weight: Array of the weights of pairs, or None.
+
+    Raises:
+        ValueError: For texts of unequal numbers, none, and what is not text.
+    """
+    (x, y, sample_weight), _ = _as_arrays((x, y, sample_weight))
+    return *tree.map_structure(_as_strings, (x, y)), sample_weight
+
+
 class TextBatches(keras.utils.PyDataset):
     """Batches of texts in memory.
 
@@ -138,48 +127,57 @@ class TextBatches(keras.utils.PyDataset):
         data: Tuple `(x, y, sample_weight)`; the last two may be None. All are lists or arrays of
             equal length, or dictionaries of them.
         batch_size: Number of texts in a batch; the last may have fewer.
-        shuffle: Whether the texts come in a new order each epoch.
+        shuffle: Whether the texts come in a new order in each pass over them.
+        is_cut: Whether an epoch has a given number of batches, and not one pass.
     """
 
-    def __init__(self, data, batch_size, shuffle):
+    def __init__(self, data, batch_size, shuffle, is_cut=False):
         super().__init__()
         self._data, size = _as_arrays(data)
-        self._batch_size, self._shuffle = batch_size, shuffle
-        self._random = keras.random.SeedGenerator()
+        self._batch_size, self._shuffle, self._is_cut = batch_size, shuffle, is_cut
         self._order = np.arange(size)
-        self._reorder()
+        seed = keras.random.randint((), 0, 1 << 30, seed=keras.random.SeedGenerator())
+        self._seed, self._num_passes = int(seed), 0
 
     @property
     def num_batches(self):
         return -(-len(self._order) // self._batch_size)
 
     def __getitem__(self, index):
+        # Only here, as TensorFlow reads ahead: in the middle of a pass, texts would come twice.
+        if index == 0 and self._shuffle:
+            random = np.random.default_rng((self._seed, self._num_passes))
+            self._order = random.permutation(len(self._order))
+        if self._is_cut and index == self.num_batches - 1:
+            self._num_passes += 1
         start = index * self._batch_size
         x, y, sample_weight = _rows(self._data, self._order[start : start + self._batch_size])
         return *tree.map_structure(_as_strings, (x, y)), sample_weight
 
     def on_epoch_end(self):
-        self._reorder()
-
-    def _reorder(self):
-        if self._shuffle:
-            order = keras.random.shuffle(ops.arange(len(self._order)), seed=self._random)
-            self._order = ops.convert_to_numpy(order)
+        if not self._is_cut:
+            self._num_passes += 1
 
 
-class _PreprocessedDataset(keras.utils.PyDataset):
-    """A `PyDataset` whose batches are preprocessed when they are asked for."""
+class MappedDataset(keras.utils.PyDataset):
+    """A `PyDataset` with a function applied to its batches when they are asked for.
 
-    def __init__(self, batches, preprocess):
-        super().__init__(workers=batches.workers, max_queue_size=batches.max_queue_size)
-        self._batches, self._preprocess = batches, preprocess
+    Args:
+        batches: A `PyDataset`.
+        function: Function of a batch.
+        use_multiprocessing: See `keras.utils.PyDataset`.
+    """
+
+    def __init__(self, batches, function, use_multiprocessing=False):
+        super().__init__(batches.workers, use_multiprocessing, batches.max_queue_size)
+        self._batches, self._function = batches, function
 
     @property
     def num_batches(self):
         return self._batches.num_batches
 
     def __getitem__(self, index):
-        return _apply(self._preprocess, self._batches[index])
+        return self._function(self._batches[index])
 
     def on_epoch_begin(self):
         self._batches.on_epoch_begin()
@@ -258,7 +256,7 @@ def _as_utf8(values):
     return check_utf8(values) if values.dtype == "string" else values
 
 
-def _refuse_single_texts(element_spec):
+def refuse_single_texts(element_spec):
     """Raises a ValueError for a `tf.data.Dataset` whose elements are not batches of texts."""
     for spec in tree.flatten(element_spec):
         shape = getattr(spec, "shape", None)
@@ -269,7 +267,7 @@ def _refuse_single_texts(element_spec):
             )
 
 
-def _is_mapped(data):
+def is_mapped(data):
     """True if data is of `tf.data` or Grain; a `datasets.Dataset` of Hugging Face is rows."""
     return is_grain(data) or (hasattr(data, "element_spec") and hasattr(data, "map"))
 
@@ -296,6 +294,8 @@ def _as_array(values):
 def _as_arrays(data):
     """Makes arrays of `x`, `y` and `sample_weight`; returns them with their common length."""
     *sides, sample_weight = data
+    if sides[0] is None:
+        raise ValueError("`x` must be texts, or data that gives batches of them. Received: None.")
     sides = [
         {name: _as_rows(values) for name, values in part.items()}
         if isinstance(part, dict)
@@ -381,7 +381,8 @@ def _as_strings(values):
     texts = []
     for i, text in enumerate(values.tolist()):
         try:
-            texts.append(text.decode() if isinstance(text, bytes) else str(text))
-        except UnicodeDecodeError as error:
+            text = text if isinstance(text, bytes) else text.encode()
+            texts.append(text.decode())
+        except UnicodeError as error:  # a half of a surrogate pair cannot be encoded
             raise ValueError(f"Texts must be UTF-8. Received: text {i} is {text!r:.60}.") from error
     return texts

@@ -7,6 +7,7 @@ import keras_hub
 from keras import ops
 
 from aiayn_keras.backend import (
+    TRAINABLE_HAVE_CHANGED,
     begin_computing,
     build_optimizer,
     changes_of,
@@ -24,14 +25,15 @@ from aiayn_keras.common.weight_files import (
 from aiayn_keras.layers import ReversibleEmbedding
 from aiayn_keras.models.architecture import FixedParts
 from aiayn_keras.models.batch_sources import (
-    check_token_ids,
     gives_batches,
     is_grain,
     is_iterated,
     preprocessed_batches,
     split_texts,
+    texts_of_batch,
 )
 from aiayn_keras.models.model_folder import WEIGHTS
+from aiayn_keras.models.token_id_checks import with_checked_ids
 from aiayn_keras.optimization import (
     LabelSmoothedCrossEntropy,
     Perplexity,
@@ -74,7 +76,9 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
                 loss=kwargs.get("loss"), metrics=metrics, weighted_metrics=weighted_metrics
             )
         self._compiles_by_default = "jit_compile" not in kwargs
-        kwargs.setdefault("jit_compile", compiles_by_default())
+        # Keras warns of `jit_compile` beside `run_eagerly`, even if only one of them was given.
+        is_eager = kwargs.get("run_eagerly")
+        kwargs.setdefault("jit_compile", compiles_by_default() and not is_eager)
         super().compile(*args, metrics=metrics, weighted_metrics=weighted_metrics, **kwargs)
         of_tokens = tuple(weighted_metrics or ())
         # Not those derived from them, which may do something else with the logits.
@@ -166,11 +170,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             RuntimeError: In a process that was forked after a model was used.
         """
         begin_computing()
-        if class_weight is not None:
-            raise ValueError(
-                "`class_weight` cannot weight tokens: give `sample_weight`. "
-                f"Received: class_weight={class_weight}."
-            )
+        _refuse_class_weight(class_weight)
         options = {
             "epochs": epochs,
             "verbose": verbose,
@@ -178,6 +178,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             "initial_epoch": initial_epoch,
             "validation_freq": validation_freq,
         }
+        x, validation_data = self._with_checked_ids(x, y, validation_data)
         if is_grain(x):
             if is_iterated(validation_data):
                 raise ValueError(
@@ -222,8 +223,6 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             shuffle = shuffle and in_batches
             y = sample_weight = batch_size = validation_batch_size = None
             validation_split = 0.0
-        else:
-            self._check_token_ids(x, y)
         with keeps_variables(self, is_training=True):
             return keras.Model.fit(
                 self,
@@ -252,16 +251,16 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
     ):
         """Measures loss and metrics, see `keras.Model.evaluate` and, for the data, `fit`."""
         begin_computing()
+        is_prepared = kwargs.get("_use_cached_eval_dataset")  # by `fit`
+        if not is_prepared:
+            x, _ = self._with_checked_ids(x, y)
         if is_grain(x):
             kwargs.update(verbose=verbose, steps=steps)
             with keeps_variables(self):
                 return super().evaluate(x, y, batch_size, sample_weight, **kwargs)
-        # `fit` has preprocessed the data that it validates on.
-        if self.preprocessor is not None and not kwargs.get("_use_cached_eval_dataset"):
+        if self.preprocessor is not None and not is_prepared:
             x, steps = self._preprocessed((x, y, sample_weight), steps, batch_size)
             y = sample_weight = batch_size = None
-        else:
-            self._check_token_ids(x, y)
         with keeps_variables(self):
             return keras.Model.evaluate(
                 self, x, y, batch_size, verbose, sample_weight, steps, **kwargs
@@ -271,6 +270,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         """Computes logits, see `keras.Model.predict`."""
         begin_computing()
         options = {"verbose": verbose, "callbacks": callbacks}
+        x, _ = self._with_checked_ids(x)
         if is_grain(x):
             with keeps_variables(self):
                 return super().predict(x, batch_size, steps=steps, **options)
@@ -278,28 +278,32 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             data = x if isinstance(x, tuple) else (x, None, None)
             x, steps = self._preprocessed(data, steps, batch_size)
             batch_size = None
-        else:
-            self._check_token_ids(x)
         with keeps_variables(self):
             return keras.Model.predict(self, x, batch_size, steps=steps, **options)
 
-    def train_on_batch(self, x, y=None, *args, **kwargs):
+    def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, return_dict=False):
         """Trains on one batch, see `keras.Model.train_on_batch` and, for the data, `fit`."""
-        begin_computing()
-        self._check_token_ids(x, y)
-        return super().train_on_batch(x, y, *args, **kwargs)
+        begin_computing(self)
+        _refuse_class_weight(class_weight)
+        batch = self._checked_batch(x, y, sample_weight)
+        return super().train_on_batch(*batch, return_dict=return_dict)
 
-    def test_on_batch(self, x, y=None, *args, **kwargs):
+    def test_on_batch(self, x, y=None, sample_weight=None, return_dict=False):
         """Measures one batch, see `keras.Model.test_on_batch` and, for the data, `fit`."""
-        begin_computing()
-        self._check_token_ids(x, y)
-        return super().test_on_batch(x, y, *args, **kwargs)
+        begin_computing(self)
+        batch = self._checked_batch(x, y, sample_weight)
+        return super().test_on_batch(*batch, return_dict=return_dict)
 
-    def predict_on_batch(self, x, *args, **kwargs):
+    def predict_on_batch(self, x):
         """Computes logits of one batch, see `keras.Model.predict_on_batch`."""
-        begin_computing()
-        self._check_token_ids(x)
-        return super().predict_on_batch(x, *args, **kwargs)
+        begin_computing(self)
+        return super().predict_on_batch(self._checked_batch(x)[0])
+
+    def _checked_batch(self, x, y=None, sample_weight=None):
+        if self.preprocessor is not None:
+            return texts_of_batch(x, y, sample_weight)
+        self._with_checked_ids(x, y)
+        return x, y, sample_weight
 
     def preprocess_samples(self, x, y=None, sample_weight=None):
         """Makes token ids of texts, see `keras_hub.models.Task`.
@@ -312,9 +316,17 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             self.preprocessor.check_backbone(self.backbone)
         return super().preprocess_samples(x, y, sample_weight)
 
-    def _check_token_ids(self, x, y=None):
-        labels = y if isinstance(self.loss, LabelSmoothedCrossEntropy) else None
-        check_token_ids(x, labels, self.backbone.vocabulary_size)
+    def _with_checked_ids(self, x, y=None, validation_data=None):
+        """Returns `x` and `validation_data`, checked if they are not of texts."""
+        if self.preprocessor is not None:
+            return x, validation_data
+        has_labels = isinstance(self.loss, LabelSmoothedCrossEntropy)
+        of_model = self.backbone.vocabulary_size, has_labels
+        if gives_batches(validation_data):
+            validation_data = with_checked_ids(validation_data, None, *of_model)
+        elif validation_data is not None:
+            with_checked_ids(*keras.utils.unpack_x_y_sample_weight(validation_data)[:2], *of_model)
+        return with_checked_ids(x, y, *of_model), validation_data
 
     def _preprocessed(self, data, steps, batch_size, shuffle=False):
         """Returns preprocessed batches, and how many of them make an epoch if Keras needs that."""
@@ -334,11 +346,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         begin_computing()
         trained = tuple(map(id, self.trainable_variables))
         if self.train_function is not None and not force and trained != self._trained:
-            raise RuntimeError(
-                "The trainable variables have changed, for example by `enable_lora` or "
-                "`layer.trainable = False`, but the compiled step would still train the old ones: "
-                "call `model.compile(...)` first, with a new optimizer."
-            )
+            raise RuntimeError(TRAINABLE_HAVE_CHANGED)
         self._trained = trained
         build_optimizer(self)
         return super().make_train_function(force)
@@ -440,6 +448,14 @@ def _refuse_probabilities(**parts):
                     "`keras.losses.SparseCategoricalCrossentropy(from_logits=True)`, or the metric "
                     f"of that name. Received: {name}={part!r:.100}."
                 )
+
+
+def _refuse_class_weight(class_weight):
+    if class_weight is not None:
+        raise ValueError(
+            "`class_weight` cannot weight tokens: give `sample_weight`. "
+            f"Received: class_weight={class_weight}."
+        )
 
 
 def _refuse_beside_batches(x, y, sample_weight):

@@ -187,7 +187,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
         See `keras_hub.models.CausalLM.make_generate_function`.
         """
-        begin_computing()
+        begin_computing(self)
         identity = identity_of(self)
         if self._generated_by != identity:
             self.generate_function, self._generated_by = None, identity
@@ -483,6 +483,7 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
     def _compiled(self, key, function):
         """Binds a function to the backbone and compiles it, once per `key`; it returns arrays."""
+        begin_computing(self)
         run = self._compiled_functions.get(key, functools.partial(function, self.backbone), self)
         convert = keras.ops.convert_to_numpy
         return lambda *arrays: keras.tree.map_structure(convert, run(*arrays))

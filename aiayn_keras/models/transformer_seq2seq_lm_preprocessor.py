@@ -13,6 +13,7 @@ from keras import ops
 from aiayn_keras.backend import cast_preprocessed
 from aiayn_keras.common.weight_files import first_not_finite
 from aiayn_keras.models.architecture import INTEGERS
+from aiayn_keras.models.batch_sources import refuse_single_texts
 from aiayn_keras.models.transformer_backbone import TransformerBackbone
 from aiayn_keras.models.transformer_tokenizer import TransformerTokenizer
 from aiayn_keras_light.checks import check_integer, is_unicode
@@ -115,6 +116,7 @@ class TransformerSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
     def call(self, x, y=None, sample_weight=None, **lengths):
         x = _as_pair(x, y)
         inputs, y, token_weights = super().call(x, **lengths)
+        _check_equal_numbers(tuple(inputs["encoder_token_ids"].shape), tuple(y.shape))
         if self._has_target_tokenizer():
             targets, y, token_weights = self._of_targets()(x, **lengths)
             inputs |= _decoder_part(targets)
@@ -221,6 +223,17 @@ def _as_pair(x, y):
     return x
 
 
+def _check_equal_numbers(sources, targets):
+    """Raises a ValueError for shapes of different numbers of texts, which would be broadcast."""
+    numbers = [shape[:-1] for shape in (sources, targets)]  # () for a text that is in no list
+    if numbers[0] != numbers[1] and (None,) not in numbers:
+        received = ["".join(map(str, number)) or "one that is in no list" for number in numbers]
+        raise ValueError(
+            "Sources and targets must be of equal number. "
+            f"Received: sources: {received[0]}, targets: {received[1]}."
+        )
+
+
 def _multiply_rows(token_weights, sample_weight):
     """Returns token weights `(B, T)` multiplied by the weights of their rows, `(B,)`."""
     if not hasattr(sample_weight, "shape"):
@@ -280,10 +293,14 @@ def check_prompts(inputs, max_length, strip_prompt=False):
 
 
 def _checked_prompts(argument, texts):
-    if hasattr(texts, "element_spec") or ops.is_tensor(texts):
+    if hasattr(texts, "element_spec"):
+        refuse_single_texts(texts.element_spec)
+        return texts
+    if ops.is_tensor(texts):
         return texts
     is_one = isinstance(texts, str)
-    if not is_one and not isinstance(texts, list | tuple | np.ndarray):
+    is_list = isinstance(texts, list | tuple) or (isinstance(texts, np.ndarray) and texts.ndim)
+    if not is_one and not is_list:
         raise TypeError(
             f"{argument} must be a string or a list of strings. Received: {texts!r:.60}."
         )

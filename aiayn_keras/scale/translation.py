@@ -31,7 +31,7 @@ from aiayn_keras.scale.parts import PART_BYTES, plan_parts, read_lines
 from aiayn_keras.scale.worker_pool import WorkerPool
 from aiayn_keras.training.resume import read_inputs
 from aiayn_keras.training.run_folder import RunFolder
-from aiayn_keras.training.under_way import find_checkpoint, load_from_checkpoint
+from aiayn_keras.training.training_state import find_checkpoint, load_from_checkpoint
 from aiayn_keras_light.document_formats import MAX_BYTES, TABLES, format_of
 from aiayn_keras_light.files import check_places, digest_of_file, read_bytes
 from aiayn_keras_light.text_files import chunk_rows, without_breaks

@@ -33,7 +33,7 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 
 from aiayn_keras.common.file_addresses import INSTALL
-from aiayn_keras_light.cores import usable_cores
+from aiayn_keras_light.usable_cores import usable_cores
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +87,7 @@ class WorkerPool:
 
         Raises:
             ImportError: If Ray is requested but not installed.
+            ConnectionError: If no Ray cluster answers at its address.
             RuntimeError: If a process of this machine was killed, or too many workers on Ray died
                 over one part.
             Exception: Any error that the work raised.
@@ -247,7 +248,14 @@ def _run_on_ray(pool, work_class, arguments, parts, uses_accelerator):
     options = {"include_dashboard": False} if pool.ray == THIS_MACHINE else {}
     was_open = ray.is_initialized()  # then its cluster is used
     if not was_open:
-        ray.init(pool.ray, log_to_driver=False, logging_level="ERROR", **options)
+        try:
+            ray.init(pool.ray, log_to_driver=False, logging_level="ERROR", **options)
+        except ConnectionError as error:  # Ray speaks of an option `--address` of its own
+            raise ConnectionError(
+                f"No Ray cluster answers at the address {pool.ray!r}. Start one on this machine "
+                "with `ray start --head`, or give the address of a running one; ray:// needs "
+                "`ray[client]` here and on the cluster's first machine."
+            ) from error
     try:
         resources = ray.cluster_resources()
         gpus = int(resources.get("GPU", 0)) if uses_accelerator else 0

@@ -38,6 +38,8 @@ _PIECE_BYTES = 1 << 16
 OK, UNAVAILABLE, _TIMED_OUT = 200, 503, 504
 _TRY_AGAIN = (429, 502, UNAVAILABLE)
 """Too many requests; a proxy that cannot reach the server; a server that cannot answer now."""
+_UNKNOWN_ISSUERS = (18, 19, 20, 21)
+"""OpenSSL's codes for certificates that are self-signed, or signed by an unknown authority."""
 
 
 class _Deadline:
@@ -278,7 +280,7 @@ class RestClient(TranslationClient):
             return DeadlineExceededError(f"{self.url}: no answer within {self.deadline:g} seconds.")
         if _is_malformed(error):
             return BadAnswerError(f"the answer is not HTTP: {one_line(str(error))}")
-        message = f"{self.url}: {one_line(str(error))}"
+        message = f"{self.url}: {one_line(str(error))}{_remedy(error)}"
         if isinstance(error, exceptions.ProtocolError):
             return ServerUnavailableError(message)
         return RequestRefusedError(message)
@@ -301,6 +303,17 @@ class RestClient(TranslationClient):
         if status == _TIMED_OUT:
             raise DeadlineExceededError(message)
         raise RequestRefusedError(message)
+
+
+def _remedy(error):
+    """Returns a sentence on how to trust a certificate of nobody whom this machine knows, or ""."""
+    cause = error.args[0] if error.args else None
+    if getattr(cause, "verify_code", None) not in _UNKNOWN_ISSUERS:
+        return ""
+    return (
+        ". If you trust the server, put a copy of its certificate into a file, and name the file "
+        "in the environment: SSL_CERT_FILE=certificate.pem."
+    )
 
 
 def _is_malformed(error):

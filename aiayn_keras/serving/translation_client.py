@@ -203,7 +203,8 @@ class TranslationClient(abc.ABC):
         """Returns the best translation of each text.
 
         Args:
-            texts: List or tuple of strings.
+            texts: List or tuple of strings. Of one with more wordpieces than the kit's limit, only
+                the beginning is translated, unless the kit refuses it (`long_text="error"`).
             placeables: `"keep"`, for URLs, `{name}` and the like to stay, as in
                 `TransformerSeq2SeqLM.translate`: such texts may take several requests, and
                 their scores are those of the texts with letters in the place of what stays.

@@ -14,6 +14,7 @@ from aiayn_keras.training.checkpoints import (
 from aiayn_keras.training.recipe import Recipe, RecipeError, load_recipe, recipe_names
 from aiayn_keras.training.run_folder import Evaluation, RunFolder, read_evaluation
 from aiayn_keras.training.trainer import TrainingResult, train
+from aiayn_keras.training.training_state import load_from_checkpoint, read_state
 from aiayn_keras.training.translation_scores import (
     BleuScore,
     ChrfScore,
@@ -23,7 +24,6 @@ from aiayn_keras.training.translation_scores import (
     corpus_ter,
     evaluate_bleu,
 )
-from aiayn_keras.training.under_way import load_from_checkpoint, read_state
 
 __all__ = [
     "BleuScore",

@@ -21,13 +21,13 @@ from aiayn_keras.training.building import (
     read_initial,
     save_trained,
 )
-from aiayn_keras.training.changes import read_changes, value_at
 from aiayn_keras.training.checkpoints import (
     DamagedCheckpointError,
     list_checkpoints,
     load_checkpoint,
 )
 from aiayn_keras.training.recipe import load_recipe
+from aiayn_keras.training.recipe_changes import read_changes, value_at
 from aiayn_keras.training.recipe_sections import MAX_CHECKPOINTS
 from aiayn_keras.training.resume import check_initial, read_inputs, read_recipe_text, read_tokenizer
 from aiayn_keras.training.run_folder import RunFolder, read_history, write_history
@@ -108,7 +108,7 @@ def write_average(run, output, last=None):
 
     Args:
         run: Folder of a training, finished or not.
-        output: Folder to make; it must not exist.
+        output: Folder to make; it must not exist, nor be within `run`, where a training writes.
         last: Number of checkpoints; defaults to the recipe's `average_checkpoints`, or to all that
             the training has written if these are fewer.
 
@@ -118,13 +118,19 @@ def write_average(run, output, last=None):
     Raises:
         FileNotFoundError: If `run` does not hold a training, or no checkpoint of it is left.
         FileExistsError: If `output` exists.
-        ValueError: If there are fewer checkpoints, or a file of the training is damaged.
+        ValueError: If there are fewer checkpoints, a file of the training is damaged, or `output`
+            is within `run`.
         OSError: If the model cannot be written, for instance to a full disk; nothing of it is left.
     """
     folder, output = RunFolder(Path(run)), Path(output)
     if not folder.recipe.is_file():
         raise FileNotFoundError(f"{run} does not hold a training: it has no recipe.")
     check_is_new(output)
+    if output.resolve().is_relative_to(folder.path.resolve()):
+        raise ValueError(
+            f"`output` must be outside of {run}, which holds a training and its own files. "
+            f"Received: output={output}."
+        )
     checkpoints = dict(list_checkpoints(folder.checkpoints))
     if not checkpoints:
         raise FileNotFoundError(

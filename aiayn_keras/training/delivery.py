@@ -18,8 +18,8 @@ from aiayn_keras.training.averaging import (
     checkpoints_in_a_row,
     expected_updates,
 )
-from aiayn_keras.training.changes import best_updates, value_at
 from aiayn_keras.training.checkpoints import list_checkpoints
+from aiayn_keras.training.recipe_changes import best_updates, value_at
 from aiayn_keras.training.recipe_sections import MONITORS
 from aiayn_keras.training.run_folder import read_history
 from aiayn_keras.training.validation import Validation

@@ -22,7 +22,6 @@ from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.plotting import plot_learning_curves
 from aiayn_keras.training.averaging import KeepWeights, ValidateEMA
 from aiayn_keras.training.building import InitialModel
-from aiayn_keras.training.changes import best_updates, comparable, next_batch, value_at
 from aiayn_keras.training.checkpoints import (
     list_checkpoints,
     load_newest_checkpoint,
@@ -42,6 +41,7 @@ from aiayn_keras.training.fit_callbacks import (
     watch_signals,
 )
 from aiayn_keras.training.recipe import Recipe
+from aiayn_keras.training.recipe_changes import best_updates, comparable, next_batch, value_at
 from aiayn_keras.training.resume import RunInputs
 from aiayn_keras.training.run_folder import (
     RunFolder,

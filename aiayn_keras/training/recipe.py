@@ -98,6 +98,22 @@ class Recipe(Section):
         }
         return " and ".join(name for name, is_given in fields.items() if is_given)
 
+    def fields_without_effect(self):
+        """Says which fields are set that change nothing, in a list of sentences."""
+        found = []
+        default = BatchesSection.model_fields["max_shapes"].default
+        if self.batches.packing and self.batches.max_shapes != default:
+            found.append(
+                "`batches.max_shapes` has no effect with `batches.packing`, which needs one shape."
+            )
+        alone = AugmentationSection(variants=self.augmentation.variants)
+        if self.augmentation == alone != AugmentationSection():
+            found.append(
+                "`augmentation.variants` has no effect without a share of another field of "
+                "`augmentation`: all variants of the text are the same."
+            )
+        return found
+
     @pydantic.model_validator(mode="before")
     @classmethod
     def _tokenizer_of_initial(cls, fields):

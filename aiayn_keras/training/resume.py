@@ -12,9 +12,9 @@ import pydantic
 
 from aiayn_keras.data import CorpusError
 from aiayn_keras.models import TransformerTokenizer
-from aiayn_keras.training.changes import differences, is_changeable
 from aiayn_keras.training.checkpoints import list_checkpoints, newest_update
 from aiayn_keras.training.recipe import RecipeError, load_recipe
+from aiayn_keras.training.recipe_changes import differences, is_changeable
 from aiayn_keras.training.training_data import digest_text
 from aiayn_keras_light.files import read_bytes, write_text
 

@@ -23,7 +23,11 @@ from aiayn_keras.training.building import (
     read_sizes,
     save_trained,
 )
-from aiayn_keras.training.changes import (
+from aiayn_keras.training.checkpoints import newest_update, set_aside_damaged_checkpoints
+from aiayn_keras.training.delivery import Delivery, deliver
+from aiayn_keras.training.fitting import TrainingRun, fit
+from aiayn_keras.training.recipe import Recipe, load_recipe
+from aiayn_keras.training.recipe_changes import (
     next_batch,
     next_changes,
     read_changes,
@@ -31,10 +35,6 @@ from aiayn_keras.training.changes import (
     without_unused,
     write_changes,
 )
-from aiayn_keras.training.checkpoints import newest_update, set_aside_damaged_checkpoints
-from aiayn_keras.training.delivery import Delivery, deliver
-from aiayn_keras.training.fitting import TrainingRun, fit
-from aiayn_keras.training.recipe import Recipe, load_recipe
 from aiayn_keras.training.resume import (
     check_folder,
     check_inputs,
@@ -244,6 +244,8 @@ def _prepare(recipe, folder, devices):
     """
     recipe = with_begun_normalization(folder, recipe)
     changed = check_recipe(folder, recipe)  # under the lock: no other process can write one now
+    for sentence in recipe.fields_without_effect():
+        logger.warning("%s", sentence)
     own_callbacks = _make_callbacks(recipe.training)
     load_monitor(recipe.training)
     try_bleu_tokenizer(recipe.evaluation.bleu_tokenizer)

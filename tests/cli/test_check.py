@@ -88,3 +88,10 @@ def test_a_recipe_names_the_files(corpus, tmp_path):
     )
     result = run("check", tmp_path / "r.yaml")
     assert "its source is in the validation text, line 1" in result.output
+
+
+def test_patterns_and_urls_are_no_files_to_check(corpus, tmp_path):
+    for name in (f"{corpus.parent}/*.tsv", "s3://bucket/a.tsv"):
+        result = run("check", name, "--validation", corpus)
+        assert result.exit_code == 1
+        assert "Patterns and URLs cannot be checked: copy and join their files" in result.output

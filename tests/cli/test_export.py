@@ -235,6 +235,13 @@ def test_export_writes_a_folder_for_litert(trained_run, tmp_path):
     assert_one_clear_line(run(*arguments), f"{folder} exists already")
 
 
+def test_more_hypotheses_than_beams_are_refused_by_their_options(trained_run, tmp_path):
+    arguments = ("export", "saved-model", trained_run, "--output", tmp_path / "kits")
+    result = run(*arguments, "--n-best", 9, "--num-beams", 8)
+    assert result.exit_code == 2
+    assert "--n-best 9 needs as many beams as that: add --num-beams 9" in result.stderr
+
+
 def test_a_length_above_the_models_positions_is_refused(trained_run, tmp_path):
     arguments = ("export", "litert", trained_run, "--output", tmp_path)
     result = run(*arguments, "--max-input-length", 100_000)

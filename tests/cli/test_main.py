@@ -159,6 +159,8 @@ def test_bad_input_gets_one_clear_line_and_leaves_nothing(arguments, parts, tmp_
         (RecursionError("too deep"), "unexpected RecursionError: too deep. To see where"),
         (NotImplementedError(), "unexpected NotImplementedError. To see where"),
         (ValueError(), "unexpected ValueError. To see where"),
+        (OSError(28, "No space left on device"), "standard output, or a temporary file, cannot"),
+        (OSError(28, "No space left on device: the disk of a is full"), "[Errno 28] No space left"),
     ],
 )
 def test_an_error_is_one_printable_line(error, line):

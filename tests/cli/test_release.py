@@ -208,6 +208,16 @@ def test_a_label_that_the_server_does_not_know_yet_is_waited_for(kit):
     assert "Waiting for canary as version 1: not moved yet" in result.stderr
 
 
+def test_a_server_of_another_model_is_told_from_one_that_still_loads(kit, tmp_path, note_version):  # noqa: F811
+    other = tmp_path / "other"
+    note_version(other, 1)
+    write_kit(other)
+    with running(other) as server:
+        options = ("--url", server.url, "--deadline", 0.1)
+        result = run("release", kit, "canary", 1, *options)
+    assert_one_clear_line(result, "within 0.1 seconds", "at --url shows no model 'small'")
+
+
 def test_a_version_that_answers_nothing_gets_no_label(kit, note_version):  # noqa: F811
     with running(kit, mute={2}) as server:
         export_another(kit, note_version)

@@ -1,5 +1,6 @@
 """`aiayn-keras request`, sent to the test double of a server."""
 
+import contextlib
 import json
 import re
 import socket
@@ -124,6 +125,17 @@ def test_request_does_not_shift_lines(lie):
     result = run("request", *lie(["a"]), input="A.\nB.\n")
     assert result.stdout == ""
     assert_one_clear_line(result, "case0", "`translation`", "B=1 instead of 2")
+
+
+def test_request_says_among_which_lines_one_is_too_long():
+    error = {"error": "assertion failed: [`text`: more than 255 wordpieces in rows] [1] [[{{node}}"}
+    refusal = http(body_of(error), status="400 Bad Request")
+    with contextlib.closing(LyingServers([Case("", "", steps=[("send", refusal)])])) as servers:
+        servers.start()
+        for size, lines in ((64, "One of the lines 1 to 3 is"), (1, "Line 1 is")):
+            arguments = (servers.address(0), "case0", "--batch-size", size)
+            result = run("request", *arguments, input="A.\nB.\nC.\n")
+            assert_one_clear_line(result, f"{lines} too long", "more than 255 wordpieces")
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,7 @@ def test_a_file_is_translated_a_chunk_at_a_time(trained_run, model, tmp_path, mo
     options = ("--input", source, "--prefixes", write_lines(tmp_path / "prefixes", prefixes))
     result = run("translate", trained_run, *options)
     assert result.exit_code == 0, result.output
+    assert ("prefix are left to it" in result.stderr) == ("searches" in result.stderr)
     expected = model.translate(lines, prefixes=prefixes)
     assert result.stdout.split("\n")[:-1] == [each.text for each in expected]
     write_lines(source, [*SOURCES, "Good.", "bus " * 300])
@@ -313,7 +314,7 @@ def test_a_job_of_lines_treats_long_ones_as_it_is_told(trained_run, model, tmp_p
         assert result.exit_code == 0, result.output
         found = (tmp_path / way / "part-000000.txt").read_text("utf-8").split("\n")
         assert found == [whole, expected, ""]
-        assert ("1 lines are bad" in result.stderr) == (way == "error")
+        assert ("1 line is without a translation: see " in result.stderr) == (way == "error")
     assert (
         model.translate(long, long_text="cut").text != model.translate(long, long_text="split").text
     )

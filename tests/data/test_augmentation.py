@@ -291,3 +291,13 @@ def test_a_change_for_which_no_pair_is_fit_is_named(pair, unused, caplog):
     assert {record.args[1] for record in caplog.records} == set(unused.split())
     for share in names.split():
         assert (list(augment(text, **{share: 1.0})) == list(text)) == (share in unused.split())
+
+
+@pytest.mark.parametrize(
+    ("source", "warns"), [("Der See ist kalt.", True), ("The lake is cold.", False)]
+)
+def test_english_shorthand_for_other_languages_is_noticed(source, warns, caplog):
+    """`Der See` became `der c`, without a word."""
+    text = ParallelText([source] * 100, ["x"] * 100, name="a.tsv")
+    warn_of_unused_shares(text, shorthand=0.5)
+    assert ("only 0 of 100 sources have a frequent English word" in caplog.text) == warns

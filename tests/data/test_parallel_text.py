@@ -178,6 +178,12 @@ def test_cells_quoted_as_in_csv_are_refused(tmp_path, rows):
         "en\tes",
         "Source text\tGerman_translation",
         "en-US\tpt_BR",
+        "Deutsch\tEnglisch",
+        "Español\tInglés",
+        "Français\tAnglais",
+        "Nederlands\tEngels",
+        "Satz\tÜbersetzung",
+        "Quelltext Deutsch\tZieltext Englisch",
     ],
 )
 def test_a_line_of_headings_is_refused(tmp_path, heading):
@@ -191,7 +197,13 @@ def test_a_line_of_headings_is_refused(tmp_path, heading):
         read_parallel(*sides)
 
 
-@pytest.mark.parametrize("first", ["English\tenglisch", "text\tText", "he\tél", "Go.\tVe."])
+@pytest.mark.parametrize(
+    "first",
+    [
+        *("English\tenglisch", "English\tInglés", "text\tText", "Satz\tsentence", "frase\tzin"),
+        *("he\tél", "Go.\tVe."),
+    ],
+)
 def test_a_first_pair_of_words_is_no_heading(tmp_path, first):
     path = write(tmp_path / "a.tsv", f"{first}\nRun!\t¡Corre!\n")
     assert len(read_parallel(path)) == 2

@@ -31,6 +31,11 @@ HARD_TEXTS = {
     "title": case(
         "Mr. Smith saw Mrs. Jones. They talked.", "Mr. Smith saw Mrs. Jones.", "They talked."
     ),
+    "German amounts": case(
+        "Es sind 2,5 Mio. Menschen. Das kostet 3 Tsd. Euro.",
+        "Es sind 2,5 Mio. Menschen.",
+        "Das kostet 3 Tsd. Euro.",
+    ),
     "two titles": case("Prof. Dr. Weber came. He sat.", "Prof. Dr. Weber came.", "He sat."),
     "number": case(
         "It is No. 5 on the list. No. It is not.", "It is No. 5 on the list.", "No.", "It is not."

@@ -10,7 +10,13 @@ import pytest
 import yaml
 from hypothesis import given
 
-from aiayn_keras.export.kubernetes import CORES, GIBIBYTE, kubernetes_name, memory_limit
+from aiayn_keras.export.kubernetes import (
+    CORES,
+    GIBIBYTE,
+    image_tag,
+    kubernetes_name,
+    memory_limit,
+)
 from aiayn_keras.export.server_files import NAME
 from aiayn_keras.export.serving_options import VersionNotes
 from tests.export.manifests import ROOT, manifests, pod_of
@@ -166,6 +172,14 @@ NAMES = ["en-de", "en_de", "En-de", "en.de", "en--de", "en-de-", "a" * 55, "a" *
 
 def test_no_two_models_have_one_name_in_kubernetes():
     assert len({kubernetes_name(name) for name in NAMES}) == len(NAMES)
+
+
+def test_an_image_of_many_versions_has_a_tag_that_docker_takes():
+    dates = [20261130000000 + day for day in range(10)]
+    labels = {"stable": dates[0], "canary": dates[1]}
+    tags = {image_tag(labels, dates[:number]) for number in range(2, 11)}
+    assert len(tags) == 9
+    assert all(re.fullmatch(r"\w[\w.-]{0,127}", tag, re.ASCII) for tag in tags)
 
 
 @pytest.mark.parametrize("name", ["en-de", "7", "a" * 55])

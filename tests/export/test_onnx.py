@@ -10,7 +10,11 @@ import pytest
 from aiayn_keras.data.demo import generate_demo_pairs
 from aiayn_keras.export import export_onnx, onnx_author
 from aiayn_keras.export.onnx import ACTIVATIONS
-from aiayn_keras.models import TransformerSeq2SeqLM
+from aiayn_keras.models import (
+    TransformerSeq2SeqLM,
+    TransformerSeq2SeqLMPreprocessor,
+    TransformerTokenizer,
+)
 from tests.export.random_model import build_hasty_model, build_random_model
 from tests.helpers import S, T, assert_close
 from tests.number_words import train_tokenizer
@@ -287,6 +291,14 @@ def test_the_readme_never_writes_nothing(tokenizer, tmp_path, monkeypatch, capsy
     run_readme("nine")
     expected = model.translate("nine", num_beams=1, length_penalty=0.0).text
     assert capsys.readouterr().out.strip() == expected != ""
+
+
+def test_the_readme_takes_a_text_without_any_tokens(demo, tmp_path, monkeypatch, capsys):
+    tokenizer = TransformerTokenizer(demo.preprocessor.tokenizer.proto, source_end=False)
+    model = TransformerSeq2SeqLM(demo.backbone, TransformerSeq2SeqLMPreprocessor(tokenizer))
+    monkeypatch.chdir(model.export(tmp_path / "without_end", format="onnx"))
+    run_readme("")
+    assert capsys.readouterr().out.strip()
 
 
 def test_the_configuration_is_that_of_the_model(demo, demo_folder):

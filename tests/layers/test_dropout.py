@@ -1,9 +1,12 @@
+import contextlib
+
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from aiayn_keras.layers import Dropout
+from aiayn_keras.layers import DecoderBlock, Dropout, EncoderBlock
+from tests.helpers import B, D, H, K, T, assert_close
 from tests.layers.helpers import gradient, normal, to_numpy
 
 SHAPE = 16, 64, 128
@@ -84,3 +87,27 @@ def test_half_precision_stays(dtype):
     layer = Dropout(RATE, dtype=dtype)
     y = layer(ops.ones((2, 7, 12)), training=True)
     assert keras.backend.standardize_dtype(y.dtype) == dtype.removeprefix("mixed_")
+
+
+@pytest.mark.skipif(
+    keras.config.backend() != "torch", reason="Others do not run Keras' dropout in a RematScope."
+)
+@pytest.mark.parametrize("layers", ["all", ["block"], ["self_attention_add_norm", "feed_forward"]])
+def test_what_is_computed_once_more_for_the_gradient_is_dropped_alike(layers):
+    """In a `RematScope`, layers took the second run for one without training."""
+    options = {"mode": "full"}
+    if layers != "all":
+        options = {"mode": "list_of_layers", "layer_names": layers}
+    gradients = []
+    for scope in (contextlib.nullcontext(), keras.RematScope(**options)):
+        keras.utils.set_random_seed(1)
+        with scope:
+            encoder = EncoderBlock(H, K, 8, dropout=0.5, activation_dropout=0.5, name="block")
+            decoder = DecoderBlock(H, K, 8, dropout=0.5, attention_dropout=0.5)
+        x = keras.random.normal((B, T, D), seed=1)
+        y = decoder(x, encoder(x, training=True), training=True)
+        keras.ops.sum(y**3).backward()
+        variables = encoder.trainable_variables + decoder.trainable_variables
+        gradients.append([variable.value.grad for variable in variables])
+    for actual, expected in zip(*gradients, strict=True):
+        assert_close(actual, expected)

@@ -170,8 +170,14 @@ def test_an_error_of_a_full_disk_names_the_folder(error, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_of_a_limit_of_sizes_names_the_folder(tmp_path):
-    error = OSError(errno.EFBIG, "File too large")
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EFBIG, "File too large"),
+        Exception("{{function_node SaveV2}} /somewhere/a.tempstate; File too large [Op:SaveV2]"),
+    ],
+)
+def test_an_error_of_a_limit_of_sizes_names_the_folder(error, tmp_path):
     with (
         pytest.raises(OSError, match=rf"disk of {tmp_path} or `ulimit -f`") as raised,
         new_folder(tmp_path / "new"),

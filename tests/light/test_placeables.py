@@ -853,6 +853,8 @@ def test_a_line_is_cut_at_items_labels_and_accelerators(text, parts):
         ),
         *('I said "I am 5" and', "the 'top 5' are", "the '10 best' are", "“I am 5” is", 'say "5".'),
         *("10 Hard Drive tea", "2 Red Hill Streets", "plan B is"),
+        *("Der 2. und 3. Platz", "der 1. Preis, der 2. Preis ist", "am 1. oder 2. Mai"),
+        *("1. Mai 2024", "1. März bis 2. April", "1. ja 2. kerros", "den 1. och 2. maj"),
     ],
 )
 def test_a_sentence_is_not_cut_at_what_looks_like_an_item(text):

@@ -215,3 +215,15 @@ def test_a_loader_trains_on_as_many_batches_as_asked_for_and_goes_on_with_the_ne
     for _ in range(5):
         next(batches)
     assert seen == ["a", "b", "c", "a", "b"]
+
+
+def test_texts_of_unknown_rank_are_a_batch():
+    """TensorFlow could not tell which of them were not UTF-8."""
+    tf = pytest.importorskip("tensorflow")
+    spec = tf.TensorSpec(None, "string")
+    data = tf.data.Dataset.from_generator(
+        lambda: iter([(ENGLISH, GERMAN)]), output_signature=(spec, spec)
+    )
+    model = make_text_model()
+    expected = model.evaluate(TEXT, verbose=0)
+    assert_close(model.evaluate(data, steps=1, verbose=0), expected, rtol=1e-5)

@@ -305,13 +305,13 @@ def test_batches_of_token_ids_train_as_arrays_do(make_source):
 TEXT = {"encoder_text": ["a red bus", "two birds"], "decoder_text": ["ein roter Bus", "zwei Vögel"]}
 
 
-def make_text_model():
+def make_text_model(model_cls=TransformerSeq2SeqLM):
     keras.utils.set_random_seed(1)
     tokenizer = TransformerTokenizer.train([*TEXT["encoder_text"], *TEXT["decoder_text"]], 34)
     backbone = TransformerBackbone(
         34, num_layers=1, num_heads=2, hidden_dim=16, intermediate_dim=32, dropout=0.0
     )
-    model = TransformerSeq2SeqLM(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer, 16, 16))
+    model = model_cls(backbone, TransformerSeq2SeqLMPreprocessor(tokenizer, 16, 16))
     model.compile(optimizer=keras.optimizers.SGD(0.1), **EAGER)
     return model
 
@@ -441,11 +441,45 @@ def test_texts_in_memory_come_in_a_new_order_each_epoch():
     assert [text for i in range(5) for text in in_order[i][1]] == texts
 
 
+@pytest.mark.parametrize("steps_per_epoch", [2, 5])
+def test_epochs_shorter_than_a_pass_read_every_text_once_before_any_twice(steps_per_epoch):
+    class Noting(TransformerSeq2SeqLM):
+        def train_step(self, *args):
+            seen.append(int(keras.ops.max(args[-1][2])))
+            return super().train_step(*args)
+
+    seen = []
+    model = make_text_model(Noting)
+    model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
+    options = {"sample_weight": range(10), "steps_per_epoch": steps_per_epoch, "verbose": 0}
+    model.fit(ENGLISH * 5, GERMAN * 5, 1, epochs=20 // steps_per_epoch, **options)
+    passes = seen[:10], seen[10:]
+    for each in passes:
+        assert sorted(each) == list(range(10)) != each
+    assert passes[0] != passes[1]
+
+
 def test_what_cannot_be_used_is_refused_by_name():
     model = make_text_model()
     pairs = OneBatch((ENGLISH, GERMAN))
     for match, call in {
         "`class_weight` cannot weight tokens": lambda: model.fit(TEXT, class_weight={0: 1.0}),
+        r"equal length. Received: lengths \[1, 2\]\.": lambda: model.train_on_batch(ENGLISH, ["a"]),
+        r"equal length. Received: lengths \[2, 3\]\.": lambda: model.test_on_batch(
+            {"encoder_text": ENGLISH, "decoder_text": ["a"] * 3}
+        ),
+        r"number. Received: sources: 2, targets: 1\.": lambda: model.preprocessor(ENGLISH, ["a"]),
+        r"number. Received: sources: one .* targets: 1\.": lambda: model.preprocessor("a", ["a"]),
+        "must be strings. Received: text 0 is None": lambda: model.predict_on_batch(
+            {"encoder_text": [None, "a"], "decoder_text": GERMAN}
+        ),
+        "`x` must be texts, or data .* Received: None": lambda: model.evaluate(None),
+        r"must be UTF-8. Received: text . is 'a \\ud800'": lambda: model.fit(
+            ENGLISH, ["a", "a \ud800"]
+        ),
+        "`class_weight` cannot weight .* class_weight={0: 2.0}": lambda: model.train_on_batch(
+            TEXT, class_weight={0: 2.0}
+        ),
         "`y` cannot be given beside a dictionary of texts": lambda: model.fit(TEXT, np.zeros(2)),
         "need sources and targets": lambda: model.fit(ENGLISH),
         r"must be of equal length. Received: lengths \[1, 2\]": lambda: model.fit(ENGLISH, ["a"]),

@@ -427,6 +427,7 @@ def test_generate_writes_no_more_than_the_model_has_positions(generating):
         ([], {}, r"`inputs` must have at least one text"),
         (b"Ja.", {}, r"`inputs` must be a string or a list of strings. Received: b'Ja.'"),
         (None, {}, r"`inputs` must be a string or a list of strings"),
+        (np.array("Ja."), {}, r"`inputs` must be a string or a list of strings"),
         (["Ja.", None], {}, r"`inputs`, text 1, must be a string. Received: None"),
         ({"decoder_text": ["Ja."]}, {}, r"`inputs` must have 'encoder_text'"),
         ({"encoder_text": ["Ja."]}, {}, r"`inputs` must have 'decoder_text'"),

@@ -105,6 +105,18 @@ def test_without_ray_the_error_says_what_to_install(tmp_path, monkeypatch):
         results_of(WorkerPool(2, THIS_MACHINE), tmp_path)
 
 
+def test_a_cluster_that_does_not_answer_is_named(tmp_path, monkeypatch):
+    """Ray's own message names an option that commands do not have."""
+    ray = pytest.importorskip("ray")
+
+    def refuse(*_, **__):
+        raise ConnectionError("Could not find any running Ray instance. Set the `--address` flag.")
+
+    monkeypatch.setattr(ray, "init", refuse)
+    with pytest.raises(ConnectionError, match=r"at the address 'auto'. Start one .*`ray start --h"):
+        results_of(WorkerPool(2, "auto"), tmp_path)
+
+
 def run_on_ray(folder, program, timeout):
     """Runs a program that writes `answers.json` into a folder; gives what it wrote.
 

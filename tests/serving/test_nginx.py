@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import re
+import socket
 import ssl
 import subprocess
 import threading
@@ -66,6 +68,19 @@ def test_the_clients_get_through_with_a_password(proxy, server, monkeypatch):
     assert through.version_states() == direct.version_states() == {1: "AVAILABLE"}
     canary = client_of(proxy, monkeypatch, label="canary")
     assert canary.translate_nbest(TEXTS[:1])
+
+
+def test_an_unknown_certificate_is_refused_with_what_to_do(proxy):
+    client = RestClient(f"https://localhost:{proxy[0]}", "small")
+    with pytest.raises(RequestRefusedError, match=r"self-signed.*SSL_CERT_FILE=certificate\.pem"):
+        client.translate(TEXTS)
+
+
+def test_another_name_of_the_server_is_refused_as_it_is(proxy, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(proxy[1]))
+    with pytest.raises(RequestRefusedError, match="IP address mismatch") as raised:
+        RestClient(f"https://127.0.0.1:{proxy[0]}", "small").translate(TEXTS)
+    assert "SSL_CERT_FILE" not in str(raised.value)
 
 
 @pytest.mark.parametrize(("user", "password"), [(USER, "wrong"), ("nobody", PASSWORD)])
@@ -204,6 +219,47 @@ def test_a_server_that_is_gone_is_a_reason_to_wait(kit, tmp_path, monkeypatch):
         client = client_of((port, tmp_path / "certificate.pem"), monkeypatch, deadline=1.0)
         with pytest.raises(ServerUnavailableError, match="502"):
             client.translate(["One."])
+
+
+@pytest.mark.parametrize("name", ["small", "translation_8443.8501"])
+def test_a_second_model_gets_its_own_file(kit, server, tmp_path, monkeypatch, name):
+    first = (kit / "nginx.conf").read_text("utf-8")
+    (command,) = re.findall("^#   (sed .*) nginx.conf$", first, re.MULTILINE)
+    own = first.replace("/v1/models/small(", f"/v1/models/{name.replace('.', '[.]')}(")
+    options = {"shell": True, "input": own, "text": True, "capture_output": True, "check": True}
+    second = subprocess.run(command, **options).stdout
+    assert second.count(f"/v1/models/{name.replace('.', '[.]')}(") == 2
+    assert "server 127.0.0.1:8502;" in second
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    for old, new in (
+        ("listen 8444 ssl;", f"listen 127.0.0.1:{port} ssl;"),
+        ("127.0.0.1:8502;", f"127.0.0.1:{server.rest_port};"),
+        ("/etc/nginx/second/", f"{tmp_path}/"),
+    ):
+        assert old in second
+        second = second.replace(old, new)
+    both = tmp_path / "both"
+    both.mkdir()
+    (both / "nginx.conf").write_text(first + second, encoding="utf-8")
+    with running_nginx(both, server.rest_port, tmp_path) as first_port:
+        for each, model in ((first_port, "small"), (port, name)):
+            client = client_of((each, tmp_path / "certificate.pem"), monkeypatch)
+            client.url = client.url.replace("/small/", f"/{model}/")
+            if model == "small":
+                assert client.translate(TEXTS)
+            else:  # the server behind it knows only `small`
+                with pytest.raises(RequestRefusedError, match="Unrecognized servable version"):
+                    client.translate(TEXTS)
+
+
+def test_nginx_refuses_a_second_file_as_it_is(kit, tmp_path):
+    copy = tmp_path / "small"
+    copy.mkdir()
+    (copy / "nginx.conf").write_text(2 * (kit / "nginx.conf").read_text("utf-8"))
+    with pytest.raises(subprocess.CalledProcessError), running_nginx(copy, 1, tmp_path):
+        pass
 
 
 def test_nginx_refuses_a_broken_file(kit, tmp_path):

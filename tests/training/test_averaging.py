@@ -66,6 +66,9 @@ def test_a_training_shorter_than_its_mean_is_averaged_whole(trained_run, tmp_pat
     assert write_average(run, tmp_path / "mean") == [path]
     averaged = TransformerSeq2SeqLM.from_preset(tmp_path / "mean").preprocessor.tokenizer
     assert averaged.learned_length == tokenizer.learned_length > 5
+    with pytest.raises(ValueError, match=r"`output` must be outside of .*run, which holds a tr"):
+        write_average(run, run / "checkpoints" / "mean")
+    assert not (run / "checkpoints" / "mean").exists()
     with pytest.raises(ValueError, match="`last` must be at least 1"):
         write_average(run, tmp_path / "none", last=0)
 

@@ -4,8 +4,8 @@ import sys
 import pytest
 
 from aiayn_keras.training import RunFolder, train
-from aiayn_keras.training.changes import Change
 from aiayn_keras.training.delivery import Candidate, Delivery, last_without_gap, read_delivery
+from aiayn_keras.training.recipe_changes import Change
 from aiayn_keras.training.run_folder import write_history
 from tests.runs import small_recipe
 from tests.training.changing import short_recipe

@@ -410,3 +410,17 @@ def test_label_smoothing_is_the_preset_s_unless_given(settings, expected):
 def test_a_corpus_by_name_brings_its_own_test_text():
     with pytest.raises(RecipeError, match="leave out `test`: a corpus by `name` brings its own"):
         load_recipe("demo", ["corpus.test=[a.en, a.de]"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "fields"),
+    [
+        (("batches.packing=true", "batches.max_shapes=4"), ["batches.max_shapes"]),
+        (("augmentation.variants=3",), ["augmentation.variants"]),
+        (("batches.packing=true", "augmentation.variants=3", "augmentation.joined=0.1"), []),
+        (("batches.packing=false", "batches.max_shapes=4"), []),
+    ],
+)
+def test_fields_that_change_nothing_are_named(settings, fields):
+    found = load_recipe("demo", settings).fields_without_effect()
+    assert [sentence.split("`")[1] for sentence in found] == fields

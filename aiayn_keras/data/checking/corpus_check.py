@@ -19,6 +19,7 @@ from aiayn_keras.data.checking.suspicious_pairs import (
     is_copy,
     wrong_language,
 )
+from aiayn_keras_light.placeables import TARGET_TAG
 
 KINDS = {
     "unreadable": "lines that cannot be read: no tab, not UTF-8, too long",
@@ -143,6 +144,8 @@ class CorpusCheck:
         num_lines: Number of lines.
         findings: List of `Finding`s, in the order of the lines.
         sides: Tuple of the `SideProfile`s of sources and targets.
+        tagged: Dictionary from a tag of a target language, such as `<2de>`, to the `SideProfile` of
+            the targets of sources with it; empty if no source has one.
         cleaned: List of the pairs of a cleaned copy: those without faults, and mended ones.
     """
 
@@ -150,6 +153,7 @@ class CorpusCheck:
     num_lines: int
     findings: list[Finding]
     sides: tuple[SideProfile, SideProfile]
+    tagged: dict[str, SideProfile]
     cleaned: list[tuple[str, str]]
 
     def counts(self):
@@ -171,7 +175,9 @@ def check_pairs(read, held_out=None, languages=(None, None), ignored=(), progres
     """Checks all pairs of a text.
 
     Characters are mended first, where that is safe, and the rest of the check reads mended text:
-    so a pair is also found to repeat one from which it differs by an entity alone.
+    so a pair is also found to repeat one from which it differs by an entity alone. Sources may
+    begin with the tag of a target language, `<2de>` or `>>deu<<`: targets are then compared with
+    others of the same tag.
 
     Args:
         read: `ReadPairs`.
@@ -194,8 +200,15 @@ def check_pairs(read, held_out=None, languages=(None, None), ignored=(), progres
             f"`ignored` must hold kinds of faults: {', '.join(KINDS)}. Received: {unknown[0]!r}."
         )
     text = read.text
-    sides = tuple(map(SideProfile, (text.sources, text.targets), languages))
-    checks = _PairChecks(text, sides, _HeldOut(held_out or {}), frozenset(ignored))
+    sources, targets_of = _without_tags(text)
+    sides = tuple(map(SideProfile, (sources, text.targets), languages))
+    tagged = {
+        tag: sides[1] if languages[1] else SideProfile(targets)
+        for tag, targets in targets_of.items()
+    }
+    lengths = zip(sources, text.targets, strict=True)
+    lengths = UsualLengths(itertools.islice(lengths, 0, None, -(-len(text) // _MAX_LENGTHS) or 1))
+    checks = _PairChecks(sides, tagged, lengths, _HeldOut(held_out or {}), frozenset(ignored))
     findings = [
         Finding(each.line, "unreadable", f"{each.reason} ({each.file})")
         for each in read.bad
@@ -208,17 +221,36 @@ def check_pairs(read, held_out=None, languages=(None, None), ignored=(), progres
         if all(finding.is_mended for finding in found):
             cleaned.append(mended)
     findings.sort(key=lambda finding: finding.line)
-    return CorpusCheck(text.name, read.num_lines, findings, sides, cleaned)
+    return CorpusCheck(text.name, read.num_lines, findings, sides, tagged, cleaned)
+
+
+def _tag_of(source):
+    """The tag of a target language at the beginning of a source, without spaces; often empty."""
+    return TARGET_TAG.match(source)[0].strip()
+
+
+def _without_tags(text):
+    """The sources of a text without tags, and a dictionary from each tag to its targets."""
+    tags = [_tag_of(source) for source in text.sources]
+    if not any(tags):
+        return text.sources, {}
+    targets_of = {}
+    for tag, target in zip(tags, text.targets, strict=True):
+        targets_of.setdefault(tag, []).append(target)
+    return [_untagged(source) for source in text.sources], targets_of
+
+
+def _untagged(source):
+    return source[TARGET_TAG.match(source).end() :]
 
 
 class _PairChecks:
     """All checks of a pair, which remember the pairs before it."""
 
-    def __init__(self, text, sides, held_out, ignored):
-        self._sides, self._held_out, self._ignored = sides, held_out, ignored
+    def __init__(self, sides, tagged, lengths, held_out, ignored):
+        self._sides, self._tagged, self._lengths = sides, tagged, lengths
+        self._held_out, self._ignored = held_out, ignored
         self._repeats = Repeats()
-        step = -(-len(text) // _MAX_LENGTHS) or 1
-        self._lengths = UsualLengths(itertools.islice(text, 0, None, step))
 
     def __call__(self, line, pair):
         """Checks the next pair; returns it mended, and a list of its `Finding`s."""
@@ -252,14 +284,19 @@ class _PairChecks:
         leak = self._held_out.find(essences)
         if leak is not None:
             yield "leak", leak
+        sides = self._sides
+        if self._tagged:
+            sides = sides[0], self._tagged.get(_tag_of(source), sides[1])
+            source = _untagged(source)
+            essences = essence_of(source), essences[1]
         if is_copy(source, essences):
             yield "copy", "the target is the source"
             return
-        script = self._wrong_script(source, target)
+        script = _wrong_script(sides, (source, target))
         if script is not None:
             yield "script", script
         elif "language" not in self._ignored:
-            language = wrong_language(self._sides, (source, target))
+            language = wrong_language(sides, (source, target))
             if language is not None:
                 yield "language", language
         length = self._lengths.fault(source, target)
@@ -272,11 +309,10 @@ class _PairChecks:
         if placeables is not None:
             yield "placeables", placeables
 
-    def _wrong_script(self, source, target):
-        for name, side, text in zip(
-            ("source", "target"), self._sides, (source, target), strict=True
-        ):
-            fault = side.wrong_script(text)
-            if fault is not None:
-                return f"{name}: {fault}"
-        return None
+
+def _wrong_script(sides, pair):
+    for name, side, text in zip(("source", "target"), sides, pair, strict=True):
+        fault = side.wrong_script(text)
+        if fault is not None:
+            return f"{name}: {fault}"
+    return None

@@ -1,5 +1,6 @@
 """Constraints that a search keeps, by name."""
 
+import dataclasses
 from collections.abc import Mapping
 
 from aiayn_keras.decoding.constraints.balanced_brackets import BalancedBrackets
@@ -33,10 +34,31 @@ def as_constraint(value):
             f"`constraint` must be one of {', '.join(CONSTRAINTS)}, a dictionary with one of them "
             f"as its `kind`, a `Constraint` or None. Received: constraint={value!r:.60}."
         )
+    given = {name: fields[name] for name in fields if name != "kind"}
     try:
-        return CONSTRAINTS[kind](**{name: fields[name] for name in fields if name != "kind"})
+        _check_names(CONSTRAINTS[kind], given)
+        return CONSTRAINTS[kind](**given)
     except (TypeError, ValueError) as error:
         raise ValueError(f"`constraint` of kind {kind}: {error}") from error
+
+
+def _check_names(kind, given):
+    """Refuses fields that a class of constraints does not have, and those that are missing."""
+    fields = dataclasses.fields(kind)
+    names = [f"`{field.name}`" for field in fields]
+    for name in given:
+        if f"`{name}`" not in names:
+            raise ValueError(f"there is no field {name!r:.60}; it has {' and '.join(names)}.")
+    missing = [
+        f"`{field.name}`"
+        for field in fields
+        if field.default is dataclasses.MISSING and field.name not in given
+    ]
+    if missing:
+        raise ValueError(
+            f"{' and '.join(missing)} must be given, beside `kind`: in Python or a recipe as a "
+            "dictionary, in a shell in a file whose name ends in .json."
+        )
 
 
 __all__ = [

@@ -233,3 +233,28 @@ def test_hebrew_may_have_points():
 
 def test_addresses_end_where_chinese_begins():
     assert different_placeables("请看https://a.com/x。谢谢", "See https://a.com/x. Thanks.") is None
+
+
+@pytest.mark.parametrize("tags", [("<2es>", "<2de>"), (">>spa<<", ">>deu<<")])
+def test_targets_are_compared_with_those_of_the_same_tag(tags):
+    """Of a text for two languages, all targets in the rarer one were taken for wrong."""
+    german = (
+        "Die Kinder spielen im Garten hinter dem Haus.",
+        "Sie hat meinen Brief noch nicht beantwortet.",
+        "Wir treffen uns morgen früh wieder am Bahnhof.",
+        "Niemand weiß, wo er dieses alte Auto gekauft hat.",
+    )
+    pairs = [
+        (f"{tag} {source}", target)
+        for tag, targets in zip(tags, (SPANISH, german), strict=True)
+        for source, target in zip(ENGLISH, targets, strict=False)
+    ]
+    pairs += [(f"{tags[0]} The eight boys found 3 coins.", "Los ocho chicos hallaron 3 monedas.")]
+    checked = check_pairs(as_read(pairs))
+    assert (checked.findings, checked.cleaned) == ([], pairs)
+    assert {tag: side.language for tag, side in checked.tagged.items()} == dict(
+        zip(tags, ("es", "de"), strict=True)
+    )
+    wrong = [(f"{tags[1]} {ENGLISH[5]}", SPANISH[5]), (f"{tags[0]} {ENGLISH[5]}", ENGLISH[5])]
+    found = check_pairs(as_read([*pairs, *wrong])).findings
+    assert [(each.line, each.kind) for each in found] == [(12, "language"), (13, "copy")]

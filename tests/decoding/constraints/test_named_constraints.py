@@ -38,11 +38,15 @@ def test_other_constraints_are_other_options():
         ({}, "`constraint` must be one of"),
         ({"kind": ["brackets"]}, "`constraint` must be one of"),
         (BalancedBrackets, "`constraint` must be one of"),
-        ({"kind": "brackets", "depth": 3}, "`constraint` of kind brackets: .*'depth'"),
+        (
+            {"kind": "brackets", "depth": 3},
+            "there is no field 'depth'; it has `words` and `max_depth`",
+        ),
         ({"kind": "brackets", "max_depth": 0}, "kind brackets: `max_depth` must be at least 1"),
         ({"kind": "brackets", "max_depth": "3"}, "kind brackets: `max_depth` must be an integer"),
         ({"kind": "brackets", "words": "target"}, '`words` must be "source" or None.*target'),
-        ("automaton", "`constraint` of kind automaton: .*transitions"),
+        ("automaton", "kind automaton: `transitions` and `final` must be given.*json"),
+        ({"kind": "automaton", "transitions": []}, "kind automaton: `final` must be given"),
     ],
 )
 def test_what_is_no_constraint_is_refused(value, message):

@@ -11,10 +11,10 @@ from pathlib import Path
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.training.averaging import average_checkpoints, read_beginning
 from aiayn_keras.training.building import build_model, build_translator, copy_weights
-from aiayn_keras.training.changes import comparable, read_changes
 from aiayn_keras.training.checkpoints import list_checkpoints
 from aiayn_keras.training.delivery import Delivery, read_delivery
 from aiayn_keras.training.recipe import Recipe, load_recipe
+from aiayn_keras.training.recipe_changes import comparable, read_changes
 from aiayn_keras.training.resume import read_recipe_text
 from aiayn_keras.training.run_folder import (
     Evaluation,
@@ -23,6 +23,7 @@ from aiayn_keras.training.run_folder import (
     read_evaluation,
     read_history,
 )
+from aiayn_keras_light.search_numbers import read_search_defaults, search_defaults_of
 
 _BEST, _LAST = "best", "last"
 """Names of checkpoints, besides numbers of updates."""
@@ -98,6 +99,28 @@ def _load(model, run, checkpoint):
             continue
         return found
     raise FileNotFoundError(f"{found.path} and others were deleted while they were being read.")
+
+
+def search_defaults_under_way(run):
+    """Reads the numbers of a search that the models of a training's checkpoints have.
+
+    They are those of the recipe's `evaluation` and, where it sets none, of the initial model. The
+    `search.json` of a folder is older if a finished training goes on: it is the delivered model's.
+
+    Args:
+        run: Folder of the training.
+
+    Returns:
+        Dictionary, as `search_defaults` of a `TransformerSeq2SeqLM`.
+
+    Raises:
+        FileNotFoundError: If the folder holds no training.
+        ValueError: If a file of the training, or of its initial model, is damaged.
+    """
+    recipe = _read_recipe(RunFolder(Path(run)))
+    initial = recipe.model.initial
+    defaults = {} if initial is None else read_search_defaults(Path(initial))
+    return {**defaults, **search_defaults_of(recipe.evaluation.search_options())}
 
 
 def find_checkpoint(run, checkpoint=_BEST):

@@ -4,16 +4,16 @@ import os
 
 import pytest
 
-from aiayn_keras_light import cores
+from aiayn_keras_light import usable_cores
 
 
 @pytest.fixture
 def groups(tmp_path, monkeypatch):
-    monkeypatch.setattr(cores, "_CONTROL_GROUPS", tmp_path)
+    monkeypatch.setattr(usable_cores, "_CONTROL_GROUPS", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    cores._quota.cache_clear()
+    usable_cores._quota.cache_clear()
     yield tmp_path
-    cores._quota.cache_clear()
+    usable_cores._quota.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def groups(tmp_path, monkeypatch):
 )
 def test_a_quota_limits_the_cores(limit, expected, groups):
     (groups / "cpu.max").write_text(limit + "\n")
-    assert cores.usable_cores() == expected
+    assert usable_cores.usable_cores() == expected
 
 
 @pytest.mark.parametrize(("quota", "expected"), [("-1", 8), ("250000", 3), (None, 8)])
@@ -39,10 +39,10 @@ def test_an_older_quota_limits_the_cores(quota, expected, groups):
         (groups / "cpu").mkdir()
         (groups / "cpu" / "cpu.cfs_quota_us").write_text(quota + "\n")
         (groups / "cpu" / "cpu.cfs_period_us").write_text("100000\n")
-    assert cores.usable_cores() == expected
+    assert usable_cores.usable_cores() == expected
 
 
 def test_systems_without_affinity_have_the_cores_of_the_machine(groups, monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 6)
-    assert cores.usable_cores() == 6
+    assert usable_cores.usable_cores() == 6

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.training import Recipe, list_checkpoints, train
-from aiayn_keras.training.changes import (
+from aiayn_keras.training.recipe_changes import (
     Change,
     best_updates,
     comparable,

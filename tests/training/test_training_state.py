@@ -11,7 +11,7 @@ from aiayn_keras.training import (
     list_checkpoints,
     load_from_checkpoint,
     read_state,
-    under_way,
+    training_state,
 )
 from aiayn_keras_light.search_numbers import read_search_defaults
 from tests.cli.command import (
@@ -28,7 +28,8 @@ from tests.training.changing import short_recipe, train_until
 def stopped_run(tmp_path_factory):
     """Folder of a training of six updates that was stopped after five."""
     folder = tmp_path_factory.mktemp("runs") / "stopped"
-    train_until(short_recipe("training.bleu_every=6", "evaluation.extra_length=3"), folder, 5)
+    evaluation = "evaluation.extra_length=3", "evaluation.num_beams=5"
+    train_until(short_recipe("training.bleu_every=6", *evaluation), folder, 5)
     return folder
 
 
@@ -52,6 +53,18 @@ def test_the_commands_search_as_the_checkpoint_s_model_does(stopped_run):
     defaults = read_search_defaults(stopped_run)
     assert defaults == load_from_checkpoint(stopped_run).model.search_defaults
     assert defaults["extra_length"] == 3
+
+
+def test_a_finished_training_that_goes_on_is_searched_as_its_changed_recipe_says(
+    stopped_run, tmp_path
+):
+    """`search.json` is the delivered model's until the end; commands took its numbers."""
+    folder = shutil.copytree(stopped_run, tmp_path / "run")
+    (folder / "task.json").write_text("{}")
+    (folder / "search.json").write_text('{"num_beams": 2}')
+    source = write_lines(tmp_path / "in", SOURCES[:1])
+    result = run("translate", folder, "--input", source, "--n-best", 3)
+    assert (result.exit_code, result.stdout.count("\t")) == (0, 2), result.stderr
 
 
 def test_what_was_never_measured_cannot_be_the_best(stopped_run, tmp_path):
@@ -216,7 +229,7 @@ def test_a_checkpoint_that_is_deleted_while_it_is_read_is_replaced(
     stopped_run, tmp_path, monkeypatch
 ):
     folder = shutil.copytree(stopped_run, tmp_path / "run")
-    find, calls = under_way.find_checkpoint, []
+    find, calls = training_state.find_checkpoint, []
 
     def find_and_delete(run, checkpoint):
         """Test double of a running training that lets go of the checkpoint just found."""
@@ -226,7 +239,7 @@ def test_a_checkpoint_that_is_deleted_while_it_is_read_is_replaced(
             found.path.unlink()
         return found
 
-    monkeypatch.setattr(under_way, "find_checkpoint", find_and_delete)
+    monkeypatch.setattr(training_state, "find_checkpoint", find_and_delete)
     assert load_from_checkpoint(folder).updates == 2
     assert calls == [4, 4, 2]
 
