@@ -102,6 +102,7 @@ def hub_double(folder, monkeypatch):
 def test_an_address_on_the_hub_is_downloaded_file_by_file(folder, hub_double):
     assert texts(TransformerSeq2SeqLM.from_preset(ADDRESS)) == texts(convert(folder))
     files = {"config.json", "source.spm", "target.spm", "vocab.json", "model.safetensors"}
+    files.add("generation_config.json")  # the settings of a search
     assert set(hub_double) == files
 
 
