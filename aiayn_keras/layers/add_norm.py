@@ -45,6 +45,24 @@ def add_and_norm(x, sublayer, layer_norm, normalize_first=False, dropout=None):
     return x if normalize_first else layer_norm(x)
 
 
+def with_training(layer, training):
+    """A layer that is told whether it is being trained.
+
+    Keras passes this on by itself, but not on PyTorch where a `keras.RematScope` runs a layer once
+    more for the gradients.
+
+    Args:
+        layer: A layer, or another function, which is returned as it is.
+        training: True, False or None, if it is not known.
+
+    Returns:
+        A function with the layer's arguments.
+    """
+    if training is None or not isinstance(layer, keras.layers.Layer):
+        return layer
+    return functools.partial(layer, training=training)
+
+
 @keras.saving.register_keras_serializable(package="aiayn_keras")
 class AddNorm(keras.layers.Layer):
     """`LayerNorm(x + Dropout(Sublayer(x)))` (paper 3.1 and 5.4).
@@ -94,8 +112,7 @@ class AddNorm(keras.layers.Layer):
         self.dropout_layer.build(x_shape)
 
     def call(self, x, sublayer, training=None):
-        # Keras would pass it on, but not where a `keras.RematScope` runs this once more.
-        dropout = functools.partial(self.dropout_layer, training=training)
+        dropout = with_training(self.dropout_layer, training)
         return self.join(x, sublayer, self.layer_norm, self.normalize_first, dropout)
 
     def compute_output_shape(self, x_shape):

@@ -3,12 +3,10 @@
 `TransformerBlock` holds the parts that both have.
 """
 
-import functools
-
 import keras
 from keras import ops
 
-from aiayn_keras.layers.add_norm import AddNorm
+from aiayn_keras.layers.add_norm import AddNorm, with_training
 from aiayn_keras.layers.attention import MultiHeadAttention
 from aiayn_keras.layers.feed_forward import PositionwiseFeedForward
 from aiayn_keras.layers.masks import (
@@ -146,19 +144,18 @@ def encoder_layer(block, x, attend_to_self, training=None):
             `feed_forward` and `feed_forward_add_norm`.
         x: Float tensor `(B, S, D)`.
         attend_to_self: Function of a tensor `(B, S, D)`: self-attention.
-        training: Whether to drop units. Given to layers of Keras alone, if it is not None.
+        training: Whether to drop units; None if Keras is to know.
 
     Returns:
         Float tensor `(B, S, D)`.
     """
-    options = {} if training is None else {"training": training}
-    x = block.self_attention_add_norm(x, sublayer=attend_to_self, **options)
-    return _feed_forward(block, x, options)
+    x = with_training(block.self_attention_add_norm, training)(x, sublayer=attend_to_self)
+    return _add_feed_forward(block, x, training)
 
 
-def _feed_forward(block, x, options):
-    feed_forward = functools.partial(block.feed_forward, **options)
-    return block.feed_forward_add_norm(x, sublayer=feed_forward, **options)
+def _add_feed_forward(block, x, training):
+    feed_forward = with_training(block.feed_forward, training)
+    return with_training(block.feed_forward_add_norm, training)(x, sublayer=feed_forward)
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
@@ -247,10 +244,9 @@ def decoder_layer(block, x, attend_to_self, attend_to_memory, training=None):
     Returns:
         Float tensor of `x`'s shape.
     """
-    options = {} if training is None else {"training": training}
-    x = block.self_attention_add_norm(x, sublayer=attend_to_self, **options)
-    x = block.cross_attention_add_norm(x, sublayer=attend_to_memory, **options)
-    return _feed_forward(block, x, options)
+    x = with_training(block.self_attention_add_norm, training)(x, sublayer=attend_to_self)
+    x = with_training(block.cross_attention_add_norm, training)(x, sublayer=attend_to_memory)
+    return _add_feed_forward(block, x, training)
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
