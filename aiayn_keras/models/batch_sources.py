@@ -68,7 +68,7 @@ def preprocessed_batches(data, preprocess, steps=None, batch_size=None, shuffle=
             )
     else:
         size = 32 if batch_size is None else check_integer("batch_size", batch_size, 1, MAX_TEXTS)
-        data = TextBatches(data, size, shuffle, is_cut=steps is not None)
+        data = TextBatches(data, size, shuffle)
     if is_grain(data):
         return data.map(lambda batch: _apply(preprocess, batch)), steps
     if is_mapped(data):
@@ -128,13 +128,12 @@ class TextBatches(keras.utils.PyDataset):
             equal length, or dictionaries of them.
         batch_size: Number of texts in a batch; the last may have fewer.
         shuffle: Whether the texts come in a new order in each pass over them.
-        is_cut: Whether an epoch has a given number of batches, and not one pass.
     """
 
-    def __init__(self, data, batch_size, shuffle, is_cut=False):
+    def __init__(self, data, batch_size, shuffle):
         super().__init__()
         self._data, size = _as_arrays(data)
-        self._batch_size, self._shuffle, self._is_cut = batch_size, shuffle, is_cut
+        self._batch_size, self._shuffle = batch_size, shuffle
         self._order = np.arange(size)
         seed = keras.random.randint((), 0, 1 << 30, seed=keras.random.SeedGenerator())
         self._seed, self._num_passes = int(seed), 0
@@ -144,19 +143,15 @@ class TextBatches(keras.utils.PyDataset):
         return -(-len(self._order) // self._batch_size)
 
     def __getitem__(self, index):
-        # Only here, as TensorFlow reads ahead: in the middle of a pass, texts would come twice.
+        # Not at the end of an epoch, which may be in the middle of a pass: texts would come twice.
         if index == 0 and self._shuffle:
             random = np.random.default_rng((self._seed, self._num_passes))
             self._order = random.permutation(len(self._order))
-        if self._is_cut and index == self.num_batches - 1:
+        if index == self.num_batches - 1:
             self._num_passes += 1
         start = index * self._batch_size
         x, y, sample_weight = _rows(self._data, self._order[start : start + self._batch_size])
         return *tree.map_structure(_as_strings, (x, y)), sample_weight
-
-    def on_epoch_end(self):
-        if not self._is_cut:
-            self._num_passes += 1
 
 
 class MappedDataset(keras.utils.PyDataset):
