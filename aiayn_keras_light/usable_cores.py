@@ -25,7 +25,7 @@ def usable_cores():
 
 @functools.cache  # each search of a sentence asks for it
 def _quota():
-    """Microseconds of processor time in a period, and the period; 0 and 0 if there is no limit."""
+    """Microseconds of processor time per period, and of the period; both are 0 without a limit."""
     try:
         if (_CONTROL_GROUPS / "cpu.max").exists():
             quota, period = (_CONTROL_GROUPS / "cpu.max").read_text().split()

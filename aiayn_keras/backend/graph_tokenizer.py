@@ -40,7 +40,8 @@ def check_ids_in_graph(ids, vocabulary_size, wanted):
 
     Raises:
         ValueError: For a tensor of anything but numbers.
-        tf.errors.InvalidArgumentError: For what is no integer from 0 to V - 1, when the graph runs.
+        tf.errors.InvalidArgumentError: If a value is not an integer from 0 to V - 1, when the
+            graph runs.
     """
     import tensorflow as tf
 

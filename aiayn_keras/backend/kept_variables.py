@@ -101,13 +101,17 @@ def put_back_variables(models):
     """
     if keras.config.backend() != "jax" or not models:
         return
-    variables = {id(variable) for model in models for variable in model.variables}
     for running, thread in _running:
         if thread == threading.get_ident():
             running.jax_state_sync()
-        elif not variables.isdisjoint(map(id, running.variables)):
+        elif _share_variables(running, models):
             raise _in_use(running)
     check_variables(models)
+
+
+def _share_variables(running, models):
+    used = set(map(id, running.variables))
+    return any(id(variable) in used for model in models for variable in model.variables)
 
 
 def check_variables(models):

@@ -28,7 +28,7 @@ def with_checked_ids(x, y, vocabulary_size, has_labels):
 
     Args:
         x: Dictionary of arrays or tensors in memory, which are checked at once; or data that gives
-            batches, each of which is checked when it is read. Other data is not looked into.
+            batches, which are checked one by one as they are read. Other data is not checked.
         y: An array of labels, or None.
         vocabulary_size: Number of tokens V.
         has_labels: Whether `y`, or the second part of a batch, has token ids, too.

@@ -48,7 +48,7 @@ def _check_names(kind, given):
     names = [f"`{field.name}`" for field in fields]
     for name in given:
         if f"`{name}`" not in names:
-            raise ValueError(f"there is no field {name!r:.60}; it has {' and '.join(names)}.")
+            raise ValueError(f"unknown field {name!r:.60}; its fields are {' and '.join(names)}.")
     missing = [
         f"`{field.name}`"
         for field in fields

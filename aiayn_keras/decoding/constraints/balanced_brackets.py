@@ -207,7 +207,7 @@ class BalancedBrackets(Constraint):
     https://arxiv.org/abs/1412.7449.
 
     A source of n words has no tree of fewer than n + 2 wordpieces: if `max_length` or the model's
-    positions allow fewer, there is no translation.
+    positions allow fewer, no translation is found.
 
     Attributes:
         words: `"source"` for as many leaves as the source has words, the wordpieces of it that

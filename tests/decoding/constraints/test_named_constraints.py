@@ -40,7 +40,7 @@ def test_other_constraints_are_other_options():
         (BalancedBrackets, "`constraint` must be one of"),
         (
             {"kind": "brackets", "depth": 3},
-            "there is no field 'depth'; it has `words` and `max_depth`",
+            "unknown field 'depth'; its fields are `words` and `max_depth`",
         ),
         ({"kind": "brackets", "max_depth": 0}, "kind brackets: `max_depth` must be at least 1"),
         ({"kind": "brackets", "max_depth": "3"}, "kind brackets: `max_depth` must be an integer"),
