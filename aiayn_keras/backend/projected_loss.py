@@ -1,8 +1,10 @@
-"""Projection to logits and cross-entropy in one, never with all logits in memory, on JAX."""
+"""Projection to logits and cross-entropy in one, on JAX and TensorFlow."""
 
 import math
 
 import keras
+
+from aiayn_keras.backend.divided_steps import has_own_steps
 
 _MAX_CHUNKS = 8
 
@@ -10,15 +12,16 @@ _MAX_CHUNKS = 8
 def projects_in_loss():
     """Returns whether backend and devices support `projected_cross_entropy`."""
     shares_model = isinstance(keras.distribution.distribution(), keras.distribution.ModelParallel)
-    return keras.config.backend() == "jax" and not shares_model
+    return has_own_steps() or (keras.config.backend() == "jax" and not shares_model)
 
 
 def projected_cross_entropy(hidden_states, matrix, labels, weights, label_smoothing):
     """Label-smoothed cross-entropy of hidden states, and what metrics want to know of each token.
 
-    The positions are processed in chunks: for each the logits, its share of the loss
+    On JAX the positions are processed in chunks: for each the logits, its share of the loss
     and at once the gradients. So the logits of all positions, which differentiation would keep
-    from the loss to the gradient, are never in memory.
+    from the loss to the gradient, are never in memory. TensorFlow, which does not fuse passes over
+    the logits, makes none but their softmax.
 
     Args:
         hidden_states: Float tensor `(B, T, D)`.
@@ -32,6 +35,8 @@ def projected_cross_entropy(hidden_states, matrix, labels, weights, label_smooth
         `hidden_states` and `matrix`; the log-probabilities of the labels, float32 `(B, T)`; and
         whether each label is the likeliest token, boolean `(B, T)`.
     """
+    if keras.config.backend() == "tensorflow":
+        return _in_few_passes(hidden_states, matrix, labels, weights, label_smoothing)
     import jax
 
     @jax.custom_vjp
@@ -133,3 +138,65 @@ def _cross_entropy(scores, labels, label_smoothing):
     gradient = jnp.exp(scores - log_normalizer[..., None]) - target
     is_best = jnp.argmax(scores, axis=-1).astype(labels.dtype) == labels
     return losses, gradient, of_label - log_normalizer, is_best
+
+
+_MIN_PROBABILITY = 1e-30
+"""Below it, the logarithm of a float32 probability may be that of a rounded number, or of zero."""
+
+
+def _in_few_passes(hidden_states, matrix, labels, weights, label_smoothing):
+    """`projected_cross_entropy` on TensorFlow, where each pass over all logits reads them again.
+
+    The gradient by the logits is `(softmax - target) * weights`. The label's share of the target is
+    subtracted in place. The rest of the target is the same for all tokens, and the weights are the
+    same for a whole row, so they are applied after and before the products with `(N, D)` tensors.
+    """
+    import tensorflow as tf
+
+    D, V = hidden_states.shape[-1], matrix.shape[0]
+    B_T = tf.shape(labels)
+    of_each, on_label = label_smoothing / V, 1.0 - label_smoothing
+    labels = tf.cast(tf.reshape(labels, (-1,)), "int32")
+    weights = tf.reshape(weights, (-1, 1))
+    places = tf.stack([tf.range(tf.size(labels)), labels], axis=1)
+
+    @tf.custom_gradient
+    def losses_of(states, matrix):
+        kernel = tf.cast(matrix, states.dtype)
+        scores = tf.cast(tf.matmul(states, kernel, transpose_b=True), "float32")
+        probabilities = tf.nn.softmax(scores)
+        of_label = tf.gather_nd(scores, places)
+        of_label_probability = tf.gather_nd(probabilities, places)
+        log_probs = tf.cond(
+            tf.reduce_all(of_label_probability > _MIN_PROBABILITY),
+            lambda: tf.math.log(of_label_probability),
+            lambda: of_label - tf.reduce_logsumexp(scores, axis=-1),
+        )
+        losses = -on_label * log_probs
+        if label_smoothing:
+            mean_scores = tf.linalg.matvec(
+                tf.cast(states, "float32"), tf.reduce_mean(tf.cast(kernel, "float32"), axis=0)
+            )
+            losses += label_smoothing * (of_label - log_probs - mean_scores)
+        is_best = tf.argmax(scores, axis=-1, output_type="int32") == labels
+        value = tf.reduce_sum(losses * weights[:, 0])
+
+        def gradient(upstream, *of_statistics):
+            row_weights = weights * upstream
+            shares = tf.fill(tf.shape(labels), on_label)
+            with tf.control_dependencies([of_label_probability]):  # else it would copy
+                by_scores = tf.tensor_scatter_nd_sub(probabilities, places, shares)
+            by_scores = tf.cast(by_scores, states.dtype)
+            weighted = tf.cast(tf.cast(states, "float32") * row_weights, states.dtype)
+            by_states = tf.cast(tf.matmul(by_scores, kernel), "float32")
+            by_matrix = tf.cast(tf.matmul(by_scores, weighted, transpose_a=True), "float32")
+            if label_smoothing:
+                by_states -= of_each * tf.reduce_sum(tf.cast(kernel, "float32"), axis=0)
+                by_matrix -= of_each * tf.reduce_sum(tf.cast(weighted, "float32"), axis=0)
+            return tf.cast(by_states * row_weights, states.dtype), tf.cast(by_matrix, matrix.dtype)
+
+        return (value, log_probs, is_best), gradient
+
+    states = tf.reshape(hidden_states, (-1, D))
+    value, *statistics = losses_of(states, tf.convert_to_tensor(matrix))  # not a variable
+    return value, *(tf.reshape(of_tokens, B_T) for of_tokens in statistics)

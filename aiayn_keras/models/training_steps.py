@@ -4,17 +4,16 @@ from types import SimpleNamespace
 
 import keras
 import keras_hub
-from keras import ops
 
 from aiayn_keras.backend import (
     TRAINABLE_HAVE_CHANGED,
     begin_computing,
     build_optimizer,
-    changes_of,
     compiles_by_default,
+    has_own_steps,
     keeps_variables,
-    projected_cross_entropy,
-    projects_in_loss,
+    test_step,
+    train_step,
 )
 from aiayn_keras.common.weight_files import (
     check_depth,
@@ -22,7 +21,6 @@ from aiayn_keras.common.weight_files import (
     check_weight_file,
     keeping_adapters_alive,
 )
-from aiayn_keras.layers import ReversibleEmbedding
 from aiayn_keras.models.architecture import FixedParts
 from aiayn_keras.models.batch_sources import (
     gives_batches,
@@ -34,16 +32,14 @@ from aiayn_keras.models.batch_sources import (
 )
 from aiayn_keras.models.model_folder import WEIGHTS
 from aiayn_keras.models.token_id_checks import with_checked_ids
+from aiayn_keras.models.token_losses import computes_statistics, loss_and_statistics
 from aiayn_keras.optimization import (
     LabelSmoothedCrossEntropy,
     Perplexity,
     TokenAccuracy,
     TokenStatistics,
-    token_weights,
 )
 
-_REDUCTIONS = ("mean_with_sample_weight", "sum")
-"""Reductions of the loss that are sums of weighted losses."""
 _CROSS_ENTROPIES = ("sparse_categorical_crossentropy", "categorical_crossentropy")
 _OF_PROBABILITIES = (
     *(*_CROSS_ENTROPIES, "crossentropy", "ce"),
@@ -57,8 +53,10 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
     """Steps of `fit` and `evaluate`.
 
     The logits of all positions take most of a step's memory, and passes over them much of its time.
-    On JAX, with this package's loss and metrics, the loss is computed from the hidden states, and
-    `TokenStatistics` replace the logits. Otherwise the steps are Keras' own.
+    On JAX and TensorFlow, with this package's loss and metrics, the loss is computed from the
+    hidden states, and `TokenStatistics` replace the logits. On TensorFlow, the rows of a batch may
+    be divided among the cores (`backend.divide_batches_among_cores`), unless a part of the user's
+    own might look at several rows. Otherwise the steps are Keras' own.
     """
 
     parts = ("backbone",)
@@ -351,6 +349,18 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         build_optimizer(self)
         return super().make_train_function(force)
 
+    def train_step(self, *args):
+        """Computes an update, see `keras.Model.train_step`."""
+        if has_own_steps() and self.trainable_variables and computes_statistics(self):
+            return train_step(self, *args, loss_and_statistics)
+        return super().train_step(*args)
+
+    def test_step(self, *args):
+        """Measures a batch, see `keras.Model.test_step`."""
+        if has_own_steps() and computes_statistics(self):
+            return test_step(self, *args, loss_and_statistics)
+        return super().test_step(*args)
+
     def compute_loss_and_updates(
         self,
         trainable_variables,
@@ -363,7 +373,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         optimizer_variables=None,
     ):
         """The loss as a function of the variables, for Keras' JAX trainer to differentiate."""
-        if not self._projects_in_loss():
+        if not computes_statistics(self):
             return super().compute_loss_and_updates(
                 trainable_variables,
                 non_trainable_variables,
@@ -379,10 +389,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             *zip(self.non_trainable_variables, non_trainable_variables, strict=True),
         ]
         with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
-            self._clear_losses()
-            loss, statistics = self._loss_and_statistics(x, y, sample_weight, training)
-            # The losses of regularizers, and of `add_loss` in parts of the user's own.
-            loss += sum(map(self._aggregate_additional_loss, self.losses))
+            loss, statistics = loss_and_statistics(self, x, y, sample_weight, training)
         non_trainable_variables = [
             scope.get_current_value(variable) for variable in self.non_trainable_variables
         ]
@@ -397,45 +404,15 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         """Updates the metrics from logits or `TokenStatistics`, see `keras.Model`."""
         if not isinstance(y_pred, TokenStatistics):
             return super().compute_metrics(x, y, y_pred, sample_weight)
+        if self._compile_metrics is not None and not self._compile_metrics.built:
+            # Keras does not reset metrics before it has seen what they are computed from.
+            logits = keras.KerasTensor((*y.shape, self.backbone.vocabulary_size))
+            self._compile_metrics.build(y, logits)
         for metric in self._compiled_metrics.of_tokens:
             metric.update_from_statistics(y_pred, sample_weight)
         of_loss = [metric for metric in self.metrics if metric.name == "loss"]
         metrics = (*of_loss, *self._compiled_metrics.of_tokens)
         return {metric.name: metric.result() for metric in metrics}
-
-    def _projects_in_loss(self):
-        embedding = self.backbone.token_embedding
-        return (
-            projects_in_loss()
-            and self._compiled_metrics.of_tokens is not None
-            and type(self.loss) is LabelSmoothedCrossEntropy
-            and self.loss.reduction in _REDUCTIONS
-            and embedding.quantization_mode is None
-            and embedding.logits_bias is None
-            and type(embedding) is ReversibleEmbedding  # not one whose `call` is another
-            and not changes_of(embedding)
-            # float16 gradients must be scaled before they are rounded.
-            and self.backbone.compute_dtype != "float16"
-            # A subclass's own computation must not be bypassed.
-            and type(self).call is keras_hub.models.Seq2SeqLM.call
-            and type(self).compute_loss is keras_hub.models.Seq2SeqLM.compute_loss
-            and type(self).compute_metrics is TrainingSteps.compute_metrics
-            # A step of its own may read the logits.
-            and type(self).train_step is TrainingSteps.train_step
-            and type(self).test_step is TrainingSteps.test_step
-        )
-
-    def _loss_and_statistics(self, x, y, sample_weight, training):
-        hidden_states = self.backbone(x, training=training)["decoder_sequence_output"]
-        embedding = self.backbone.token_embedding
-        matrix = embedding.matrix() if embedding.tie_weights else embedding.output_kernel().T
-        weights = token_weights(1 if sample_weight is None else sample_weight, y)
-        if self.loss.reduction == "mean_with_sample_weight":
-            weights = ops.divide_no_nan(weights, ops.sum(weights))
-        loss, *statistics = projected_cross_entropy(
-            hidden_states, matrix, y, weights, self.loss.label_smoothing
-        )
-        return loss, TokenStatistics(*statistics)
 
 
 def _refuse_probabilities(**parts):

@@ -6,6 +6,7 @@ from aiayn_keras.optimization.loss import (
     TokenAccuracy,
     TokenStatistics,
     label_smoothed_cross_entropy,
+    token_statistics,
     token_weights,
 )
 from aiayn_keras.optimization.warmup_schedule import WarmupSchedule, paper_adam
@@ -18,5 +19,6 @@ __all__ = [
     "WarmupSchedule",
     "label_smoothed_cross_entropy",
     "paper_adam",
+    "token_statistics",
     "token_weights",
 ]

@@ -151,6 +151,17 @@ class TokenStatistics(NamedTuple):
     is_best: Any
 
 
+def token_statistics(labels, logits):
+    """The `TokenStatistics` of integer labels `(B, T)` and logits `(B, T, V)`."""
+    is_best = ops.equal(ops.argmax(logits, axis=-1), ops.cast(labels, "int32"))
+    return TokenStatistics(_log_probs(labels, logits), is_best)
+
+
+def _log_probs(labels, logits):
+    logits = ops.cast(logits, "float32")
+    return -ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+
+
 @keras.saving.register_keras_serializable(package="aiayn_keras")
 class TokenAccuracy(keras.metrics.SparseCategoricalAccuracy):
     """Share of real tokens whose label gets the highest logit, given the true prefix."""
@@ -176,10 +187,7 @@ class Perplexity(keras.metrics.Mean):
         self._direction = "down"  # Keras' callbacks read it: lower is better
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        loss = ops.sparse_categorical_crossentropy(
-            y_true, ops.cast(y_pred, "float32"), from_logits=True
-        )
-        return super().update_state(loss, sample_weight=sample_weight)
+        return super().update_state(-_log_probs(y_true, y_pred), sample_weight=sample_weight)
 
     def update_from_statistics(self, statistics, sample_weight=None):
         """Equivalent to `update_state`, from `TokenStatistics`."""

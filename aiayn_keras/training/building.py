@@ -5,6 +5,7 @@ takes text and is measured and saved.
 """
 
 import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,12 @@ from aiayn_keras.models import (
     text_preprocessor,
 )
 from aiayn_keras.models.architecture import DEPTHS, RATES
-from aiayn_keras.models.model_folder import MAX_JSON_BYTES, WEIGHTS, check_model_folder
+from aiayn_keras.models.model_folder import (
+    BACKBONE_CLASS,
+    MAX_JSON_BYTES,
+    WEIGHTS,
+    check_model_folder,
+)
 from aiayn_keras.models.vocabulary_changes import abilities
 from aiayn_keras.training.adapters import (
     add_adapters,
@@ -91,6 +97,18 @@ def read_sizes(recipe):
     _check_sizes(section, sizes)
     check_division(sizes, recipe.training.model_parallel_size)
     return sizes
+
+
+def has_own_class(recipe):
+    """True if the model is not of this package's class, so that its parts may be anything.
+
+    Args:
+        recipe: A `Recipe` that `read_sizes` takes.
+    """
+    if recipe.model.initial is None:
+        return recipe.model.class_name is not None
+    config = json.loads(Path(recipe.model.initial, _CONFIG).read_text("utf-8"))
+    return config["registered_name"] != BACKBONE_CLASS
 
 
 def read_initial(recipe):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
-from aiayn_keras.backend import run_one_operation_at_a_time
+from aiayn_keras.backend import divide_batches_among_cores, run_one_operation_at_a_time
 from aiayn_keras.common.bad_lines import bad_lines_as_json
 from aiayn_keras.common.folder_lock import hold_lock
 from aiayn_keras.models import TransformerSeq2SeqLM
@@ -19,6 +19,7 @@ from aiayn_keras.training.building import (
     build_model,
     build_translator,
     copy_weights,
+    has_own_class,
     read_initial,
     read_sizes,
     save_trained,
@@ -200,13 +201,21 @@ def train(recipe, output):
     """
     folder = RunFolder(Path(output))
     check_folder(folder)
-    if read_sizes(recipe)["hidden_dim"] <= _SMALL_HIDDEN_DIM:
-        run_one_operation_at_a_time()
+    _share_cores(recipe)
     with recipe.training.matmul_precision():
         devices = recipe.open_devices()
         logger.info("%s", devices)
         with hold_lock(folder.lock) if devices.is_first else contextlib.nullcontext():
             return _train(recipe, folder, devices)
+
+
+def _share_cores(recipe):
+    """Sets TensorFlow's threads as is best for a recipe's model."""
+    is_small = read_sizes(recipe)["hidden_dim"] <= _SMALL_HIDDEN_DIM
+    is_on_one = recipe.training.devices == "one" and not recipe.training.jit_compile
+    can_be_divided = is_on_one and not has_own_class(recipe)
+    if not (can_be_divided and divide_batches_among_cores()) and is_small:
+        run_one_operation_at_a_time()
 
 
 def _train(recipe, folder, devices):

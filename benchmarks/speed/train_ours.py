@@ -61,9 +61,7 @@ def _load(task, path):
     from aiayn_keras import LabelSmoothedCrossEntropy, TransformerBackbone, TransformerSeq2SeqLM
 
     if task.hidden_dim <= SMALL_HIDDEN_DIM and keras.config.backend() == "tensorflow":
-        import tensorflow as tf
-
-        tf.config.threading.set_inter_op_parallelism_threads(1)  # as the command does
+        _share_cores()
     backbone = TransformerBackbone(
         vocabulary_size=task.vocabulary_size,
         num_layers=task.num_layers,
@@ -80,6 +78,18 @@ def _load(task, path):
         jit_compile=keras.config.backend() == "jax",
     )
     return fit_trainer(model, load_batches(path))
+
+
+def _share_cores():
+    """Sets TensorFlow's threads as the command does for a small model."""
+    import tensorflow as tf
+
+    from aiayn_keras import backend
+
+    # Older versions do not have it.
+    divide = getattr(backend, "divide_batches_among_cores", lambda: False)
+    if not divide():
+        tf.config.threading.set_inter_op_parallelism_threads(1)
 
 
 def fit_trainer(model, batches):
@@ -104,12 +114,12 @@ def fit_trainer(model, batches):
         return history.history["loss"][-1]
 
     # What is compiled runs in Python only when it is compiled.
-    compute_loss, calls = model.compute_loss, []
+    scale_loss, calls = model.optimizer.scale_loss, []
 
-    def counting_loss(*args, **kwargs):
+    def counting_scale(loss):
         calls.append(None)
-        return compute_loss(*args, **kwargs)
+        return scale_loss(loss)
 
-    model.compute_loss = counting_loss
+    model.optimizer.scale_loss = counting_scale
     compiles = keras.config.backend() != "torch"
     return Trainer(run, batches, (lambda: len(calls)) if compiles else None)

@@ -161,7 +161,7 @@ def test_a_training_step_runs_on_a_gpu(dtype):
     model.compile(optimizer=keras.optimizers.Adam(gradient_accumulation_steps=2))
     nodes = operations(training_graph(model))
     assert "MatMul" in {node.op for node in nodes}
-    assert without_gpu_kernel(nodes) == MESSAGES
+    assert without_gpu_kernel(nodes) <= MESSAGES
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ from aiayn_keras.backend import projected_cross_entropy
 from aiayn_keras.optimization import label_smoothed_cross_entropy
 from tests.helpers import B, D, T, assert_close
 
-pytestmark = pytest.mark.skipif(keras.config.backend() != "jax", reason="Only JAX has it.")
+BACKEND = keras.config.backend()
+pytestmark = pytest.mark.skipif(BACKEND == "torch", reason="PyTorch computes the logits.")
+only_jax = pytest.mark.skipif(BACKEND != "jax", reason="Only JAX divides the positions.")
 V = 11
 SMOOTHING = 0.1
 
@@ -31,27 +33,51 @@ def in_parts(hidden_states, matrix, labels, weights, label_smoothing):
     return keras.ops.sum(losses * weights), of_labels, is_best
 
 
+def differentiated(function, arrays, label_smoothing):
+    """A list of three times the loss, the statistics, and the gradients of both factors."""
+    hidden_states, matrix, labels, weights = arrays
+
+    def loss(hidden_states, matrix):
+        value, *statistics = function(hidden_states, matrix, labels, weights, label_smoothing)
+        return 3.0 * value, statistics
+
+    if BACKEND == "jax":
+        import jax
+
+        results = jax.value_and_grad(loss, (0, 1), has_aux=True)(hidden_states, matrix)
+        return jax.tree.leaves(results)
+    import tensorflow as tf
+
+    factors = [tf.constant(hidden_states), tf.constant(matrix)]
+    with tf.GradientTape() as tape:
+        tape.watch(factors)
+        value, statistics = tf.function(loss)(*factors)
+    return [value, *statistics, *tape.gradient(value, factors)]
+
+
 # Of 2 rows, 12 hidden units: 8 chunks, the last of them padded; 3 chunks; 1.
 @pytest.mark.parametrize("positions", [51, 20, T])
 @pytest.mark.parametrize("label_smoothing", [0.0, SMOOTHING])
 def test_loss_statistics_and_gradients_are_those_of_all_logits(positions, label_smoothing):
-    import jax
-
-    hidden_states, matrix, labels, weights = arrays(positions)
-
-    def differentiated(function):
-        def loss(hidden_states, matrix):
-            value, *statistics = function(hidden_states, matrix, labels, weights, label_smoothing)
-            return 3.0 * value, statistics
-
-        return jax.value_and_grad(loss, (0, 1), has_aux=True)(hidden_states, matrix)
-
     actual, expected = (
-        jax.tree.leaves(differentiated(function))
+        differentiated(function, arrays(positions), label_smoothing)
         for function in (projected_cross_entropy, in_parts)
     )
     for ours, theirs in zip(actual, expected, strict=True):
         assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_a_label_without_a_chance_has_its_loss():
+    """Its probability is no float32 number, and its logarithm would be infinite."""
+    hidden_states, matrix, labels, weights = arrays()
+    hidden_states *= 100.0
+    actual, expected = (
+        differentiated(function, (hidden_states, matrix, labels, weights), SMOOTHING)
+        for function in (projected_cross_entropy, in_parts)
+    )
+    assert keras.ops.min(expected[1]) < -200
+    for ours, theirs in zip(actual, expected, strict=True):
+        assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
 def test_a_loss_by_hand():
@@ -61,9 +87,10 @@ def test_a_loss_by_hand():
     loss, log_probs, is_best = projected_cross_entropy(states, matrix, labels, weights, 0.0)
     assert_close(np.exp(log_probs), [[8 / 10, 1 / 18]])
     assert_close(loss, -np.log(8 / 10) - 2 * np.log(1 / 18))
-    assert is_best.tolist() == [[True, False]]
+    assert keras.ops.convert_to_numpy(is_best).tolist() == [[True, False]]
 
 
+@only_jax
 def test_the_logits_of_all_positions_are_in_no_array():
     import jax
 

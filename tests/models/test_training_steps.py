@@ -13,11 +13,13 @@ from aiayn_keras.models import (
     TransformerTokenizer,
 )
 from aiayn_keras.models.batch_sources import TextBatches
+from aiayn_keras.models.token_losses import computes_statistics
 from aiayn_keras.optimization import LabelSmoothedCrossEntropy, Perplexity, TokenStatistics
 from tests.helpers import assert_close, slow_but
 
 BACKEND = keras.config.backend()
-only_jax = pytest.mark.skipif(BACKEND != "jax", reason="Only JAX projects in the loss.")
+not_torch = pytest.mark.skipif(BACKEND == "torch", reason="PyTorch has Keras' steps.")
+only_jax = pytest.mark.skipif(BACKEND != "jax", reason="Only JAX's steps have these methods.")
 EAGER = {"run_eagerly": True} if BACKEND == "tensorflow" else {}
 """For tests of what data become: TensorFlow would take seconds to trace each model's steps."""
 V, B, S, T = 50, 6, 9, 11
@@ -121,7 +123,7 @@ def logits_metric():
     return keras.metrics.SparseCategoricalAccuracy(name="of_logits")
 
 
-@only_jax
+@not_torch
 @pytest.mark.parametrize(
     "options",
     [
@@ -134,8 +136,13 @@ def logits_metric():
 )
 def test_steps_are_those_of_keras(options):
     ours, keras_own = make_model(**options), make_model(metrics=[logits_metric()], **options)
-    (logs, weights), (expected_logs, expected_weights) = steps_of(ours), steps_of(keras_own)
-    tolerance = 1e-2 if options.get("dtype") else 1e-5
+    assert computes_statistics(ours) or options.get("dtype") == "mixed_float16"
+    assert not computes_statistics(keras_own)
+    assert_same_steps(ours, keras_own, 1e-2 if options.get("dtype") else 1e-5)
+
+
+def assert_same_steps(ours, other, tolerance):
+    (logs, weights), (expected_logs, expected_weights) = steps_of(ours), steps_of(other)
     for log, expected in zip(logs, expected_logs, strict=True):
         assert_close(list(log.values()), [expected[name] for name in log], rtol=tolerance)
     for array, expected in zip(weights, expected_weights, strict=True):
@@ -189,6 +196,11 @@ def test_whatever_needs_logits_gets_them(make):
     assert prediction_of(make()).shape == (B, T, V)
 
 
+@pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
+def test_whatever_needs_logits_has_the_steps_of_keras(make):
+    assert not computes_statistics(make())
+
+
 def test_weights_of_losses_and_losses_of_subclasses_count():
     loss, *others = (
         model.test_on_batch(*make_batch(), return_dict=True)["loss"]
@@ -240,6 +252,39 @@ def test_losses_of_own_parts_count():
     assert added > 0.5
     assert_close(model.test_on_batch(x, y, weights)[0], tokens + added, rtol=1e-5)
     assert_close(model.train_on_batch(x, y, weights)[0], tokens + added, rtol=1e-5)
+
+
+@not_torch
+def test_metrics_begin_anew_with_every_evaluation():
+    """Keras resets those alone that it has seen computed."""
+    model, (x, y, weights) = make_model(), make_batch()
+
+    def evaluate():
+        return model.evaluate(x, y, sample_weight=weights, verbose=0, return_dict=True)
+
+    first = evaluate()
+    assert_close(list(evaluate().values()), list(first.values()))
+    model.fit(x, y, sample_weight=weights, epochs=2, verbose=0)
+    changed = evaluate()
+    assert changed["perplexity"] < first["perplexity"]
+    assert_close(list(evaluate().values()), list(changed.values()))
+
+
+@not_torch
+def test_a_step_without_metrics():
+    model = make_model(weighted_metrics=[])
+    history = model.fit(*make_batch()[:2], epochs=2, verbose=0).history
+    assert list(history) == ["loss"]
+    assert history["loss"][1] < history["loss"][0]
+
+
+@pytest.mark.skipif(BACKEND == "jax", reason="Keras does not warn there.")
+def test_a_step_without_variables_to_train():
+    frozen = make_model()
+    frozen.trainable = False
+    frozen.compile(optimizer=keras.optimizers.SGD(0.1))
+    with pytest.warns(UserWarning, match="does not have any trainable weights"):
+        frozen.train_on_batch(*make_batch())
 
 
 @only_jax
