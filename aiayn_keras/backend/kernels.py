@@ -322,7 +322,8 @@ def drop(x, rate, seed_generator):
     JAX's own generator costs a hundred integer operations per unit, on TPUs more time than the
     matrix product before it. Here it draws one number per row of units, which is mixed with each
     unit's place in the row. As with JAX's own, the units dropped do not depend on how `x` is
-    divided among devices.
+    divided among devices. TensorFlow draws 16 bits per unit, in half the time of 32, so the
+    probability is `rate` to within 0.00001.
 
     Args:
         x: Float tensor `(..., D)`.
@@ -332,12 +333,27 @@ def drop(x, rate, seed_generator):
     Returns:
         Float tensor of `x`'s shape and dtype.
     """
+    num_dropped = round(rate * 2**16)  # of the numbers of 16 bits
+    has_pairs = x.shape[-1] is not None and x.shape[-1] % 2 == 0
+    if keras.config.backend() == "tensorflow" and has_pairs and 0 < num_dropped < 2**16:
+        return x * (_mask_of_16_bits(x, num_dropped, seed_generator) * (1 / (1 - rate)))
     if keras.config.backend() != "jax":
         return keras.random.dropout(x, rate, seed=seed_generator)
     import jax.numpy as jnp
 
     is_kept = _random_numbers(seed_generator.next(), x.shape) >= jnp.uint32(int(rate * 2**32))
     return jnp.where(is_kept, x * jnp.asarray(1 / (1 - rate), x.dtype), jnp.zeros_like(x))
+
+
+def _mask_of_16_bits(x, num_dropped, seed_generator):
+    """A mask of `x`, 0 for `num_dropped` of 2^16 random numbers, else 1, on TensorFlow."""
+    import tensorflow as tf
+
+    seed, shape = tf.cast(seed_generator.next(), "int32"), tf.shape(x)
+    pairs = tf.concat([shape[:-1], [x.shape[-1] // 2]], axis=0)
+    bits = tf.random.stateless_uniform(pairs, seed, minval=None, maxval=None, dtype="uint32")
+    is_kept = tf.reshape(tf.bitcast(bits, "uint16"), shape) >= tf.constant(num_dropped, "uint16")
+    return tf.cast(is_kept, x.dtype)
 
 
 def _random_numbers(seed, shape):

@@ -66,6 +66,14 @@ def test_nothing_is_dropped_at_inference_or_at_rate_0():
         np.testing.assert_array_equal(to_numpy(layer(x, training=training)), to_numpy(x))
 
 
+@pytest.mark.parametrize(("rate", "width"), [(1e-7, 4), (1 - 1e-7, 4), (RATE, 5)])
+def test_rates_and_widths_without_16_bits(rate, width):
+    x = to_numpy(Dropout(rate, seed=1)(ops.ones((1000, width)), training=True))
+    share = (x != 0).mean()
+    assert abs(share - (1 - rate)) < 0.05
+    assert_close(x[x != 0], np.full(int(share * x.size), 1 / (1 - rate), "float32"), rtol=1e-3)
+
+
 def test_everything_is_dropped_at_rate_1():
     assert not kept(Dropout(1.0)).any()
 
