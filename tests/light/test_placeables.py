@@ -577,7 +577,10 @@ def test_a_word_that_stays_has_no_other_capitals(word):
     assert translation.text == f"{word} wet"
 
 
-@pytest.mark.parametrize("text", ["See a.txt, b.txt", "Boston, MA 02108", "230 V, 50 Hz and so on"])
+@pytest.mark.parametrize(
+    "text",
+    ["See a.txt, b.txt", "Boston, MA 02108", "230 V, 50 Hz and so on", "I like it, 😀 please."],
+)
 def test_a_comma_before_a_code_is_not_a_colon(text):
     double = CapitalsDouble(lambda text: [text.replace(",", ":")])
     assert [each.text for each in translate_placeables([text], double)] == [text]
