@@ -30,6 +30,8 @@ LOG = logging.getLogger(__name__)
 NUM_THREADS = 64
 REQUEST_SECONDS = 60.0
 """Requests answered at a time, and the time for one: those of a kit's flags."""
+_SHARE_OF_COMPUTING = 0.8
+"""The share of the time for closing after which what is not computed is refused."""
 _THREAD_POOL = "batch_threads"
 
 
@@ -209,6 +211,7 @@ class ModelServer:
         self._metrics = kit.metrics
         self._batching, self._request_seconds = batching, request_seconds
         self._batcher = self._alone = self._rest = self._grpc = None
+        self._given_up = concurrent.futures.Future()  # done when a closing server gives up
         self._is_closed = False
         if batching is not None:
             self._batcher = Batcher(batching, self._observe_wait)
@@ -248,14 +251,22 @@ class ModelServer:
                 for name, value in inputs.items()
             }
             answer = self._alone.submit(version.run, signature, flat)
-        try:
-            outputs = answer.result(self._request_seconds)
-        except concurrent.futures.TimeoutError:
-            if answer.cancel():
+        concurrent.futures.wait(
+            [answer, self._given_up], self._request_seconds, concurrent.futures.FIRST_COMPLETED
+        )
+        if not answer.done():
+            is_waiting = answer.cancel()
+            if self._given_up.done():
+                raise RefusedError(
+                    "UNAVAILABLE",
+                    "The server is shutting down and has not computed this request: send it again",
+                )
+            if is_waiting:
                 raise RefusedError(
                     "RESOURCE_EXHAUSTED", "Run() timeout exceeded while waiting in batching queue"
-                ) from None
-            raise RefusedError("DEADLINE_EXCEEDED", "Timed out waiting for notification") from None
+                )
+            raise RefusedError("DEADLINE_EXCEEDED", "Timed out waiting for notification")
+        outputs = answer.result()
         self._metrics.observe(
             RUN_MICROSECONDS,
             time.monotonic() - begin,
@@ -295,21 +306,29 @@ class ModelServer:
         """Refuses new requests, answers those that have come, and closes the ports.
 
         Args:
-            seconds: Maximum time to wait for answers.
+            seconds: Maximum time to wait for answers. What is not computed in most of it gets
+                `UNAVAILABLE`.
 
         Returns:
-            Whether all were answered, so that no thread is still computing.
+            Whether all were computed and answered, so that no thread is still computing.
         """
         if self._is_closed:
             return True
         self._is_closed = True
         end = time.monotonic() + seconds
         is_done = True
+        giving_up = threading.Timer(
+            _SHARE_OF_COMPUTING * seconds, self._given_up.set_result, [None]
+        )
+        giving_up.daemon = True
+        giving_up.start()
         stopping = self._grpc.stop(seconds) if self._grpc is not None else None
         if self._rest is not None:
             is_done &= self._rest.close(seconds)
         if stopping is not None:
             stopping.wait()
+        giving_up.cancel()
+        is_done &= not self._given_up.done()
         if self._batcher is not None:
             is_done &= self._batcher.close(max(0.0, end - time.monotonic()))
         if self._alone is not None:

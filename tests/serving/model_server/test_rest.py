@@ -254,6 +254,21 @@ def test_closing_answers_what_was_asked_and_refuses_more(start_server, ask, gate
         assert running.result().json() == {"outputs": ANSWER}
 
 
+@pytest.mark.parametrize("batching", [None, BatchingParameters(2, 0, 99, 1)])
+def test_closing_refuses_what_it_has_no_time_to_compute(start_server, ask, gate, batching):
+    server = start_server({"load": Gated}, batching=batching)
+    with ThreadPoolExecutor(70) as pool:  # more than the server's threads
+        asked = [pool.submit(ask, server, "POST", PREDICT, BODY) for _ in range(70)]
+        end = time.monotonic() + 60
+        while len(server._rest._server.active_channels) < 70:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert not server.close(2)
+        answers = {(each.result().status, each.result().json()["error"]) for each in asked}
+    message = "The server is shutting down and has not computed this request: send it again"
+    assert answers == {(503, message)}
+
+
 def test_closing_leaves_clients_that_ask_nothing(start_server, ask, gate):
     server = start_server({"load": Gated}, batching=BatchingParameters(2, 0, 8, 1))
     with ThreadPoolExecutor(2) as pool:
