@@ -196,8 +196,8 @@ def _search_defaults(folder):
 
     if is_usable_unfinished(folder) and (folder / "task.json").is_file():
         with quiet_start():
-            from aiayn_keras.training.training_state import search_defaults_under_way
-        return search_defaults_under_way(folder)
+            from aiayn_keras.training.training_state import search_defaults_of_training
+        return search_defaults_of_training(folder)
     return read_search_defaults(folder)
 
 

@@ -384,24 +384,28 @@ _OF_PROGRAMS = (
     r"|(?:feat|fix|docs|style|refactor|perf|test|build|ci|chore|revert)\([\w./-]+\)!?:"
 )
 """Levels, threads and loggers of a log, notes in code, and kinds of commits."""
-_FOREIGN_MONTH = (
-    "(?:Jan(?:uar|\\.)|Jänner|Feb(?:ruar|\\.)|März|Mai|Jun(?:i|\\.)|Jul(?:i|\\.)|Okt(?:ober|\\.)"
-    "|Dez(?:ember|\\.)|januar|februar|mar[st]|april|maj|juni|juli|august|september|okto?ber|november"
-    "|de[cs]ember)(?!\\w)"
+ORDERED = (
+    r"(?:Jan(?:uar|\.)|Jänner|Feb(?:ruar|\.)|März|Mai|Jun(?:i|\.)|Jul(?:i|\.)|Okt(?:ober|\.)"
+    r"|Dez(?:ember|\.)|januar|februar|mar[st]|april|maj|juni|juli|august|september|okto?ber"
+    r"|november|de[cs]ember|[Kk]lasse|Jahrhundert|Weltkrieg|Kapitel)"
 )
-"""Months of languages that write `1. Mai`; English has other words for them, or a capital."""
-_AND = "(?:und|oder|bis|sowie|og|och|eller|til|till|ja|ve|és|a|i)"
-_BEHIND_ORDINAL = rf"[ ]+(?:{_FOREIGN_MONTH}|{_AND}[ ]+\d\d?\.[ ]+[^\W\d_]{{3}})"
+"""Months and other words of languages that write `1. Mai`, for RE2 too.
+
+English has other words for them, or a capital.
+"""
+AND = "(?:und|oder|bis|sowie|og|och|eller|til|till|ja|ve|és|a|i)"
+"""Words between two ordinals, for RE2 too."""
+_BEHIND_ORDINAL = rf"[ ]+(?:{ORDERED}(?!\w)|{AND}[ ]+\d\d?\.[ ]+[^\W\d_]{{3}})"
 """What shows that `1.` is an ordinal: a month, or `und 2. Mai`."""
 LEAD = re.compile(
-    rf"\s*(?!\d\d?\.{_BEHIND_ORDINAL})"
+    rf"\s*(?:(?!\(?\d\d?\.{_BEHIND_ORDINAL})"
     r"(?:(?:>\s*)+|(?:[-*#•·‣⁃+‒–—―−»]+|//+|\[[ xX✓]?\]|\(?\d{1,3}[.)]{1,2}|\([A-Za-z]\)"
     r"|[A-Za-z]\)|\(?\d{1,3}(?:\.\d{1,3}){1,4}\)|\d{1,3}[–-](?=\s+[A-Z])|o(?=\t)"
     r"|[A-Za-z]\.(?=\s+[A-Z](?!\.))|[a-h]\.(?=\s+[a-z]{2,}(?![\w.]))|[A-Z]:|%+|;+"
     r"|(?i:re|fwd?|aw|wg|rv|tr|sv)(?:\[\d+\])?[ ]?:"
     rf"|{_OF_PROGRAMS}|[\[(][!*?#+-][\])]|§{{1,2}}[ \xa0]?\d+[\w.]*+(?:\(\w+\))*(?=\s+[A-Z])"
     r"|\d{1,3}[ ][–-](?=\s+[^\s\d])|\d{1,2}(?:\.\d{1,2}){1,3}\.?(?=\s+[A-Z][a-z])"
-    rf"|\(?(?:[ivx]{{1,5}}|[IVX]{{1,5}})[.)]|[①-⒛]|{STAMP})\s+)+"
+    rf"|\(?(?:[ivx]{{1,5}}|[IVX]{{1,5}})[.)]|[①-⒛]|{STAMP})\s+))+"
 )
 """Marks at the beginning of a line: of a list, a heading, an answered mail, a subject, a chat."""
 

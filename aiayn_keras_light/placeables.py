@@ -102,7 +102,6 @@ class _Masked:
         return is_first and word[0] in HEARTS
 
     def _fill(self, text):
-        text = _with_commas(self.text, text)
         stand_ins = "|".join(map(re.escape, self.words))
         return re.sub(stand_ins, lambda match: self.words[match[0]], text)
 
@@ -230,7 +229,7 @@ def _translate_sentences(texts, translate, progress, pattern):
     for (row, each), translation in zip(again.items(), translated, strict=True):
         translation = translation and each.restore(translation)
         if translation and not lost_numbers(texts[row], translation.text):
-            found[row] = translation
+            found[row], masked[row] = translation, each
             lost[row] = frozenset()
     failed = sorted({row for row in failed if found[row] is None} | {r for r in again if lost[r]})
     if failed:
@@ -248,8 +247,8 @@ def _translate_sentences(texts, translate, progress, pattern):
     return [
         each
         if each is None
-        else _between(first, _with_capital(text, _with_signs_of_numbers(text, each)), last)
-        for (first, text, last), each in zip(framed, found, strict=True)
+        else _between(first, _with_capital(text, _with_signs(text, each, kept.words)), last)
+        for (first, text, last), each, kept in zip(framed, found, masked, strict=True)
     ]
 
 
@@ -301,8 +300,8 @@ _BEHIND_COMMA = re.compile(r", (\S*\w)")
 _RANGE = re.compile(r"(?<![\w.,–—-])(\d+(?:[.,:]\d+)*)[–—-](\d+(?:[.,:]\d+)*)(?![\w–—-])")
 
 
-def _with_signs_of_numbers(source, translation):
-    """A translation with what its source has between numbers: dashes, and spaces after commas.
+def _with_signs(source, translation, placeables):
+    """A translation with its source's dashes and commas between numbers, and commas before codes.
 
     Models read the dash of `6–8` as a hyphen, and write a number after a comma as its decimals.
     """
@@ -318,21 +317,23 @@ def _with_signs_of_numbers(source, translation):
         text = _COMMA.sub(
             lambda match: f"{match[1]}, " if (match[1], match[3]) in commas else match[0], text
         )
-        return _with_commas(source, text)
+        return _with_commas(source, text, placeables)
 
     return as_translation(
         [dataclasses.replace(each, text=written(each.text)) for each in translation.hypotheses]
     )
 
 
-def _with_commas(source, text):
+def _with_commas(source, text, placeables):
     """A translation with the commas of its source before placeables and codes.
 
     Models write colons for some, as they do after the name in a greeting: `Boston: MA 02108`.
     """
-    for word in set(_BEHIND_COMMA.findall(source)):
-        is_code = word in LETTERS or word[1:].isupper() or not (word.isalpha() or word.isdecimal())
-        if is_code and f": {word}" not in source:
+    words = [*_BEHIND_COMMA.findall(source), *placeables.values()]
+    for word in dict.fromkeys(words):
+        is_code = word[1:].isupper() or not (word.isalpha() or word.isdecimal())
+        is_code |= word in placeables.values()
+        if is_code and f", {word}" in source and f": {word}" not in source:
             text = text.replace(f": {word}", f", {word}")
     return text
 

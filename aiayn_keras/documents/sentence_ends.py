@@ -4,6 +4,8 @@ A copy of the line is rewritten so that only marks that end a sentence are left;
 sentence breaker then finds them, and the line itself is cut at the same bytes.
 """
 
+from aiayn_keras_light.placeable_patterns import AND, ORDERED
+
 
 def cut(strings, starts):
     """Cuts strings into parts; joined, the parts of a string are the string.
@@ -63,7 +65,8 @@ def is_among(values, wanted):
     return tf.reduce_any(values[:, tf.newaxis] == wanted, axis=1)
 
 
-_NO_END, _MAYBE = "\x02", "\x01"
+NO_END, _MAYBE = "\x02", "\x01"
+"""Marks in the place of full stops that end no sentence, and of those that perhaps do."""
 
 # Never the last word of a sentence: something follows that they belong to.
 _BEFORE_SOMETHING = (
@@ -88,10 +91,7 @@ _STARTERS = (
     r"El|La|Los|Las|Él|Ella|Ellos|Yo|Nosotros|Es|Un|Una|Pero|Y|En|Si|Sí|Cuando|Su|Mi|"
     r"Er|Sie|Es|Das|Der|Die|Ich|Wir|Aber|Und|Il|Elle|Le|Les|Je|Nous|Mais|Et"
 )
-_GERMAN_DATE = (
-    r"Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|"
-    r"Jahrhundert|Weltkrieg|Kapitel|Klasse"
-)
+_BEHIND_ORDINAL = f"{ORDERED}|April|August|September|November"
 _WORD_BEGINS = r"(^|[^\p{L}\p{N}])"
 _NO_WORD = r"([^\p{L}\p{N}]|$)"
 
@@ -112,24 +112,25 @@ _RULES = (
     # “我走。”他说 : the quotation mark has three bytes, and none begins the next sentence.
     (r"([。！？｡]\)*)[”’]", r"\1)))"),
     # Abbreviations of two words: "p. ej.", "z. B.".
-    (r"(?i)\b([eipzdu])\.( (?:g|e|ej|B|h|a))\.", rf"\1{_NO_END}\2{_NO_END}"),
-    (rf"{_WORD_BEGINS}({_BEFORE_SOMETHING})\.", rf"\1\2{_NO_END}"),
-    (rf"{_WORD_BEGINS}({_BEFORE_NUMBER})\.(\s*\d)", rf"\1\2{_NO_END}\3"),
-    (r"(\d\s?(?:sq|cu|fl))\.(\s\p{Ll})", rf"\1{_NO_END}\2"),
-    (rf"(\d\s?(?:(?:sq|cu|fl){_NO_END}?\s)?{_UNITS})\.(\s\p{{Ll}})", rf"\1{_NO_END}\2"),
-    (rf"(\d)\.(\s+(?:{_GERMAN_DATE}))", rf"\1{_NO_END}\2"),
+    (r"(?i)\b([eipzdu])\.( (?:g|e|ej|B|h|a))\.", rf"\1{NO_END}\2{NO_END}"),
+    (rf"{_WORD_BEGINS}({_BEFORE_SOMETHING})\.", rf"\1\2{NO_END}"),
+    (rf"{_WORD_BEGINS}({_BEFORE_NUMBER})\.(\s*\d)", rf"\1\2{NO_END}\3"),
+    (r"(\d\s?(?:sq|cu|fl))\.(\s\p{Ll})", rf"\1{NO_END}\2"),
+    (rf"(\d\s?(?:(?:sq|cu|fl){NO_END}?\s)?{_UNITS})\.(\s\p{{Ll}})", rf"\1{NO_END}\2"),
+    (rf"(\d)\.(\s+(?:{_BEHIND_ORDINAL}))", rf"\1{NO_END}\2"),
+    (rf"(\d\.\s+{AND}\s+\d\d?)\.(\s+\p{{L}}{{3}})", rf"\1{NO_END}\2"),
     # The number of a paragraph: "1. Open the box."
-    (r"^(\s*\(?\d{1,3})\.(\s)", rf"\1{_NO_END}\2"),
+    (r"^(\s*\(?\d{1,3})\.(\s)", rf"\1{NO_END}\2"),
     # Speech goes on in lower case after a quote or a dash: '"Go!" she said.', "—¡Vete! —dijo."
-    (rf"[!?](\)+{_OPENING}+\p{{Ll}}|\s+[—–]\s*\p{{Ll}})", rf"{_NO_END}\1"),
+    (rf"[!?](\)+{_OPENING}+\p{{Ll}}|\s+[—–]\s*\p{{Ll}})", rf"{NO_END}\1"),
     (rf"{_WORD_BEGINS}({_ANYWHERE}|{_INITIALS})\.", rf"\1\2{_MAYBE}"),
     (rf"{_MAYBE}(\)*{_OPENING}+(?:{_STARTERS})(?:[\s'’,]|$))", r".\1"),
 )
 # A full stop before a lower-case letter is an abbreviation's, or an ellipsis; not where all letters
 # are lower-case.
 _RULES_IF_CAPITALS = (
-    (rf"\.(\)*{_OPENING}+\p{{Ll}})", rf"{_NO_END}\1"),
-    (rf"…(\)*{_OPENING}+\p{{Ll}})", rf"{_NO_END * 3}\1"),
+    (rf"\.(\)*{_OPENING}+\p{{Ll}})", rf"{NO_END}\1"),
+    (rf"…(\)*{_OPENING}+\p{{Ll}})", rf"{NO_END * 3}\1"),
 )
 _HAS_CAPITAL = r"\C*\p{Lu}\C*"
 

@@ -9,7 +9,14 @@ import importlib.util
 import re
 from typing import Any, NamedTuple
 
-from aiayn_keras.documents.sentence_ends import characters, cut, is_among, sentences_of_lines
+from aiayn_keras.documents.sentence_ends import (
+    NO_END,
+    characters,
+    cut,
+    is_among,
+    sentences_of_lines,
+)
+from aiayn_keras_light.placeable_patterns import AND, ORDERED
 from aiayn_keras_light.spaces import UNSPACED_LETTERS
 
 _JOINER = 0x200D
@@ -22,6 +29,9 @@ SPACE = r"[\s\x0b\x1c-\x1f\x{85}\p{Z}\x{200b}\x{feff}]"
 # sentence; and the quotation marks of a mail, also without a space: ">> ".
 _BULLET = r"(?:[-*+•·‣⁃◦▪▫■□●○–—#✓✔✗✘]+|\[[ xX]?\]|\(?\d{1,3}(?:\.\d{1,3}){0,4}[.)]|\(?[A-Za-z]\))"
 _LEAD = rf"^{SPACE}*(?:{_BULLET}{SPACE}+|>{SPACE}*)*"
+# "1. Mai" and "1. und 2. Mai", whose number is a part of the sentence.
+_BEHIND_ORDINAL = rf"(?:{ORDERED}(?:[^\p{{L}}\p{{N}}_]|$)|{AND}{SPACE}+\d\d?\.{SPACE}+\p{{L}}{{3}})"
+_ORDINAL = rf"({_LEAD}\(?\d\d?)\.({SPACE}+{_BEHIND_ORDINAL})"
 _TAIL = rf"{SPACE}+$"
 HAS_LETTER = r"\C*\p{L}\C*"
 """Pattern of a whole text that has a letter."""
@@ -46,9 +56,12 @@ def lay_out(strings):
     import tensorflow as tf
 
     has_letter = tf.strings.regex_full_match(strings, HAS_LETTER)
-    begun = tf.strings.regex_replace(strings, _LEAD, "", replace_global=False)
+    marked = tf.strings.regex_replace(strings, _ORDINAL, rf"\1{NO_END}\2", replace_global=False)
+    without_lead = tf.strings.regex_replace(marked, _LEAD, "", replace_global=False)
+    length = tf.strings.length(without_lead)
+    lead = tf.strings.length(strings) - length
+    begun = tf.strings.substr(strings, lead, length)
     sentences = tf.strings.regex_replace(begun, _TAIL, "", replace_global=False)
-    lead = tf.strings.length(strings) - tf.strings.length(begun)
     zeros = tf.zeros_like(lead)
     return _LaidOut(
         tf.where(has_letter, tf.strings.substr(strings, zeros, lead), strings),

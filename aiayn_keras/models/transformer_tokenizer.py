@@ -315,6 +315,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 no text can hold, for a string in place of a list that is not the path of a file,
                 for no text, for a text that is not a string, or for too little or too
                 varied text for the size.
+            OSError: If a file cannot be read. What an iterable raises is raised as it is.
         """
         if target_normalization is None:
             is_for_both = target_texts is None and normalization != "clean_nfkc"
@@ -341,10 +342,10 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             raise ValueError(
                 f'`model_type` must be "bpe" or "unigram". Received: model_type={model_type!r}.'
             )
-        model = io.BytesIO()
+        model, raised = io.BytesIO(), []
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=sentences,
+                sentence_iterator=_noting_errors(sentences, raised),
                 model_writer=model,
                 vocab_size=vocabulary_size,
                 model_type=model_type,
@@ -362,6 +363,8 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 minloglevel=2,
             )
         except (RuntimeError, OSError) as error:
+            if raised:  # by the texts; Ctrl-C is among them
+                raise raised[0] from None
             reason = " ".join(str(error).split()).partition(" At: ")[0]  # without Python's frames
             if "sentences_.empty()" in reason or "(all_chars_count) > (0)" in reason:
                 reason = "they are empty"
@@ -452,6 +455,15 @@ def _sentences(texts):
             yield without_zeros(text)  # SentencePiece would leave out the whole text
         else:
             raise ValueError(f"Texts must be strings. Received: text {number} is {text!r:.60}.")
+
+
+def _noting_errors(texts, raised):
+    """Yields texts, and adds what they raise to a list: SentencePiece makes other errors of it."""
+    try:
+        yield from texts
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        raised.append(error)
+        raise
 
 
 def _in_all_forms(texts, normalizers):

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import json
 import shutil
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -335,19 +334,12 @@ def finish_job(job, pool, work_class, arguments, *, uses_accelerator=False, desc
         RuntimeError: If workers wrote into a folder that this process does not see.
     """
     left, done = job.open_parts()
-    results = pool.run(
-        work_class, (job.output, *arguments), left, uses_accelerator=uses_accelerator
-    )
-    start, lines, problems = time.perf_counter(), 0, []
+    lines, problems, work = 0, [], (work_class, (job.output, *arguments))
     with (
-        contextlib.closing(results),
-        open_progress(
-            SECONDS_BETWEEN_LINES,
-            total=len(job.parts),
-            initial=len(done),
-            unit="part",
-            desc=description,
-        ) as bar,
+        open_part_progress(len(job.parts), description, initial=len(done)) as (bar, show),
+        contextlib.closing(
+            pool.run(*work, left, uses_accelerator=uses_accelerator, progress=show)
+        ) as results,
     ):
         for number, manifest in results:
             if isinstance(manifest, CorpusError):
@@ -355,8 +347,7 @@ def finish_job(job, pool, work_class, arguments, *, uses_accelerator=False, desc
                 continue
             done[number] = manifest
             lines += manifest.lines
-            rate = lines / (time.perf_counter() - start)
-            bar.set_postfix_str(f"{lines:,} lines, {rate:,.0f} lines/s", refresh=False)
+            show(lines, refresh=False)
             bar.update()
     job.clean()
     job.check_files()
@@ -370,6 +361,32 @@ def finish_job(job, pool, work_class, arguments, *, uses_accelerator=False, desc
             "machines share, or a URL."
         )
     return [done[part.number] for part in job.parts]
+
+
+@contextlib.contextmanager
+def open_part_progress(parts, description, initial=0):
+    """Opens a progress bar of parts.
+
+    Args:
+        parts: Number of all parts.
+        description: Text before the bar.
+        initial: Number of parts that are finished already.
+
+    Yields:
+        The bar, and a function that shows a number of lines behind it: the largest so far, as lines
+        of unfinished parts are counted only now and then.
+    """
+    options = {"total": parts, "initial": initial, "unit": "part", "desc": description}
+    most = 0
+    with open_progress(SECONDS_BETWEEN_LINES, **options) as bar:
+
+        def show(lines, refresh=True):
+            nonlocal most
+            most = max(most, lines)
+            rate = most / max(bar.format_dict["elapsed"], 1e-9)
+            bar.set_postfix_str(f"{most:,} lines, {rate:,.0f} lines/s", refresh)
+
+        yield bar, show
 
 
 def first_of(problems, consequence):

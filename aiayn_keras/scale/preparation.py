@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import logging
-import operator
 from pathlib import Path
 
 from aiayn_keras.common.bad_lines import BadLine, bad_lines_as_json
@@ -33,9 +32,17 @@ from aiayn_keras.data.text_layout import (
 )
 from aiayn_keras.data.token_pairs import processors_of
 from aiayn_keras.data.token_shards import INDEX, MAX_TOKENIZER_BYTES, TOKENIZER, Shard, facts_of
-from aiayn_keras.scale.job import Job, PartWork, Totals, finish_job, first_of, stem_of
+from aiayn_keras.scale.job import (
+    Job,
+    PartWork,
+    Totals,
+    finish_job,
+    first_of,
+    open_part_progress,
+    stem_of,
+)
 from aiayn_keras.scale.parts import is_parquet, plan_parts, read_lines, read_pairs
-from aiayn_keras.scale.worker_pool import WorkerPool
+from aiayn_keras.scale.worker_pool import WorkerPool, count_lines
 from aiayn_keras.training.recipe import RecipeError
 from aiayn_keras.training.training_data import (
     MAX_VOCABULARY_PAIRS,
@@ -169,18 +176,15 @@ def _tokenizer_of(job, section, pool):
         return tokenizer_of_shards(read_file(address, MAX_TOKENIZER_BYTES), section)
     logger.info("Learning the vocabulary from a sample of the pairs.")
     wanted = -(-MAX_VOCABULARY_PAIRS // len(job.parts))
-    results = pool.run(_SampleWork, (wanted,), job.parts)
+    samples = {}
     with (
-        contextlib.closing(results),
-        open_progress(
-            SECONDS_BETWEEN_LINES,
-            iterable=results,
-            total=len(job.parts),
-            unit="part",
-            desc="sampling ",
-        ) as bar,
+        open_part_progress(len(job.parts), "sampling ") as (bar, show),
+        contextlib.closing(pool.run(_SampleWork, (wanted,), job.parts, progress=show)) as results,
     ):
-        samples = [pairs for _, pairs in sorted(bar, key=operator.itemgetter(0))]
+        for number, pairs in results:
+            samples[number] = pairs
+            bar.update()
+    samples = [pairs for _, pairs in sorted(samples.items())]
     if problems := [sample for sample in samples if isinstance(sample, CorpusError)]:
         raise first_of(
             problems, "No part is tokenized yet: the vocabulary is learned from all of them."
@@ -225,6 +229,7 @@ class _SampleWork:
         sample = EvenSample(self._wanted)
         try:
             for pair in read_pairs(part):
+                count_lines(1)
                 if not isinstance(pair, BadLine):
                     sample.add(pair)
         except CorpusError as error:
@@ -305,6 +310,7 @@ class _TokenizingWork(PartWork):
 def _usable(rows, bad):
     """Yields the pairs among rows, and adds the number and problem of the others to a list."""
     for line, row in enumerate(rows, start=1):
+        count_lines(1)
         if isinstance(row, BadLine):
             bad.append((line, row.reason))
         else:

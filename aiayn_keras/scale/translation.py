@@ -28,7 +28,7 @@ from aiayn_keras.documents.formats.document_files import Document, translate_ope
 from aiayn_keras.models import TransformerSeq2SeqLM
 from aiayn_keras.scale.job import Job, PartWork, Totals, finish_job, stem_of
 from aiayn_keras.scale.parts import PART_BYTES, plan_parts, read_lines
-from aiayn_keras.scale.worker_pool import WorkerPool
+from aiayn_keras.scale.worker_pool import WorkerPool, count_lines
 from aiayn_keras.training.resume import read_inputs
 from aiayn_keras.training.run_folder import RunFolder
 from aiayn_keras.training.training_state import find_checkpoint, load_from_checkpoint
@@ -178,6 +178,7 @@ class _TranslationWork(PartWork):
                     reasons[place] = "no translation satisfies the constraint"
                 else:
                     found[place] = without_breaks(translation.text)
+            count_lines(len(places))
         return found, reasons
 
 

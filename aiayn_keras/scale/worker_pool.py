@@ -22,6 +22,7 @@ import logging
 import multiprocessing
 import os
 import pickle
+import queue
 import signal
 import sys
 import threading
@@ -31,8 +32,10 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
+from multiprocessing.sharedctypes import RawArray
 
 from aiayn_keras.common.file_addresses import INSTALL
+from aiayn_keras_light.progress import SECONDS_BETWEEN_LINES
 from aiayn_keras_light.usable_cores import usable_cores
 
 logger = logging.getLogger(__name__)
@@ -55,6 +58,14 @@ _PRELOADED = ["aiayn_keras.scale.preparation", "aiayn_keras.scale.translation"]
 
 _work = None
 """The object of the work in the process of a local worker."""
+_counts, _place = None, 0
+"""There, too: an array with the lines that each of the workers has done, and its place in it."""
+
+
+def count_lines(number):
+    """Counts lines of a part while it is worked on, for `progress` of `WorkerPool.run`."""
+    if _counts is not None:
+        _counts[_place] += number
 
 
 @dataclass(frozen=True)
@@ -73,7 +84,7 @@ class WorkerPool:
     ray: str | None = None
     starting: Callable = field(default=contextlib.nullcontext, compare=False)
 
-    def run(self, work_class, arguments, parts, *, uses_accelerator=False):
+    def run(self, work_class, arguments, parts, *, uses_accelerator=False, progress=None):
         """Works on parts while the generator is open; closing it ends the workers.
 
         Args:
@@ -81,6 +92,9 @@ class WorkerPool:
             arguments: Tuple of its constructor's arguments.
             parts: List of parts.
             uses_accelerator: Whether a worker needs a GPU of its own if the cluster has any.
+            progress: Function that is called, whenever processes have finished no part for some
+                seconds, with the number of lines that they have counted with `count_lines`; None
+                for none. Actors do not count.
 
         Yields:
             The result of calling an object of the class with each part, in the order of completion.
@@ -94,7 +108,9 @@ class WorkerPool:
         """
         if parts and self.ray is None:
             workers = min(self.workers or usable_cores(), len(parts))
-            yield from _run_on_processes(work_class, arguments, parts, workers, self.starting)
+            yield from _run_on_processes(
+                work_class, arguments, parts, workers, self.starting, progress
+            )
         elif parts:
             yield from _run_on_ray(self, work_class, arguments, parts, uses_accelerator)
 
@@ -107,22 +123,23 @@ def _cores():
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
-def _run_on_processes(work_class, arguments, parts, workers, starting):
+def _run_on_processes(work_class, arguments, parts, workers, starting, progress):
     """Works on parts in processes that share the cores."""
     cores = _cores()
     context = _start_context(starting, max(1, len(cores) // workers))
-    shares = context.Queue()
+    shares, counts, finished = context.Queue(), RawArray("Q", workers), queue.SimpleQueue()
     life, ours = context.Pipe(duplex=False)
     for worker in range(workers):
-        shares.put(cores[worker::workers] or cores)
-    start = (life, _stderr(), dict(os.environ), shares, work_class, arguments)
+        shares.put((worker, cores[worker::workers] or cores))
+    start = (life, _stderr(), dict(os.environ), shares, counts, work_class, arguments)
     pool = concurrent.futures.ProcessPoolExecutor(
         workers, context, initializer=_start, initargs=start
     )
     try:
-        futures = [pool.submit(_call, part) for part in parts]
-        for future in concurrent.futures.as_completed(futures):
-            yield future.result()
+        for part in parts:
+            pool.submit(_call, part).add_done_callback(finished.put)
+        for _ in parts:
+            yield _next_of(finished, counts, progress).result()
     except BrokenProcessPool as error:
         raise RuntimeError(
             "A worker process was killed, by hand or for lack of memory, or could not start (a "
@@ -136,6 +153,16 @@ def _run_on_processes(work_class, arguments, parts, workers, starting):
         pool.shutdown(wait=True, cancel_futures=True)
         life.close()
         ours.close()
+
+
+def _next_of(finished, counts, progress):
+    """Waits for the next finished part, and reports the lines that are done meanwhile."""
+    while True:
+        try:
+            return finished.get(timeout=SECONDS_BETWEEN_LINES)
+        except queue.Empty:
+            if progress is not None:
+                progress(sum(counts))
 
 
 def _start_context(starting=contextlib.nullcontext, threads=1):
@@ -174,14 +201,15 @@ def _stderr():
         return None
 
 
-def _start(life, stderr, environment, shares, work_class, arguments):
-    global _work
+def _start(life, stderr, environment, shares, counts, work_class, arguments):
+    global _work, _counts, _place
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the job's process decides
     threading.Thread(target=_end_with, args=(life,), daemon=True).start()
     if stderr is not None:
         os.dup2(stderr.fileno(), 2)
     os.environ.update(environment)  # it may have changed since the server was started
-    share = shares.get()
+    _counts = counts
+    _place, share = shares.get()
     if share:
         os.sched_setaffinity(0, share)  # before a library counts the cores
     _work = _make_work(work_class, arguments)  # an error here would look like a killed process

@@ -101,7 +101,7 @@ def _load(model, run, checkpoint):
     raise FileNotFoundError(f"{found.path} and others were deleted while they were being read.")
 
 
-def search_defaults_under_way(run):
+def search_defaults_of_training(run):
     """Reads the numbers of a search that the models of a training's checkpoints have.
 
     They are those of the recipe's `evaluation` and, where it sets none, of the initial model. The

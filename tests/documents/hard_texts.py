@@ -93,6 +93,9 @@ HARD_TEXTS = {
         "It is 5:30. Go at 8:05 a.m. or later.", "It is 5:30.", "Go at 8:05 a.m. or later."
     ),
     "year at the end": case("He died in 1973. She lived.", "He died in 1973.", "She lived."),
+    "German ordinals": case(
+        "Das war der 2. und 3. Platz. Gut!", "Das war der 2. und 3. Platz.", "Gut!"
+    ),
     "German date": case("Am 3. Mai kam er. Es war warm.", "Am 3. Mai kam er.", "Es war warm."),
     # Names of the net
     "address": case(

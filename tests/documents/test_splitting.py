@@ -66,6 +66,19 @@ def test_the_layout_is_in_the_separators():
     assert separators == [b"\n  1. ", b"  ", b"\r\n\r\n\t- ", b" \n-----\n"]
 
 
+@pytest.mark.parametrize(
+    ("lead", "sentence"),
+    [
+        *(("", "1. Mai ist Feiertag."), ("- ", "2. Klasse bitte"), ("1. ", "2. maj er fri.")),
+        *(("> ", "1. und 2. Platz"), ("", "(21. Jahrhundert)"), (" ", "3.  Jan. war es kalt.")),
+        *(("2. ", "Maier kommt."), ("1. ", "May is warm."), ("1. ", "2.1 Kapitel")),
+    ],
+)
+def test_an_ordinal_is_a_part_of_its_sentence(lead, sentence):
+    ((separators,), (sentences,)) = split([lead + sentence])
+    assert (separators[0].decode(), sentences) == (lead, [sentence.encode()])
+
+
 def test_a_text_does_not_depend_on_the_others():
     texts = [each.text for each in HARD_TEXTS.values()]
     assert split(texts)[1][5:8] == split(texts[5:8])[1]

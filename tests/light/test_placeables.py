@@ -577,7 +577,10 @@ def test_a_word_that_stays_has_no_other_capitals(word):
     assert translation.text == f"{word} wet"
 
 
-@pytest.mark.parametrize("text", ["See a.txt, b.txt", "Boston, MA 02108", "230 V, 50 Hz and so on"])
+@pytest.mark.parametrize(
+    "text",
+    ["See a.txt, b.txt", "Boston, MA 02108", "230 V, 50 Hz and so on", "I like it, 😀 please."],
+)
 def test_a_comma_before_a_code_is_not_a_colon(text):
     double = CapitalsDouble(lambda text: [text.replace(",", ":")])
     assert [each.text for each in translate_placeables([text], double)] == [text]
@@ -855,12 +858,20 @@ def test_a_line_is_cut_at_items_labels_and_accelerators(text, parts):
         *("10 Hard Drive tea", "2 Red Hill Streets", "plan B is"),
         *("Der 2. und 3. Platz", "der 1. Preis, der 2. Preis ist", "am 1. oder 2. Mai"),
         *("1. Mai 2024", "1. März bis 2. April", "1. ja 2. kerros", "den 1. och 2. maj"),
+        *("2. Klasse bitte", "21. Jahrhundert", "10. klasse er stor"),
     ],
 )
 def test_a_sentence_is_not_cut_at_what_looks_like_an_item(text):
     double = CapitalsDouble(lambda text: [text])
     (found,) = translate_placeables([text], double)
     assert (found.text, double.calls[0]) == (text, [text])
+
+
+@pytest.mark.parametrize("lead", ["- ", "> ", "1. ", "* [ ] "])
+def test_an_ordinal_behind_a_bullet_is_kept(lead):
+    double = CapitalsDouble()
+    (found,) = translate_placeables([f"{lead}2. Mai ist frei."], double)
+    assert (found.text, double.calls) == (f"{lead}2. MAI IST FREI.", [["2. Mai ist frei."]])
 
 
 @pytest.mark.parametrize("text", ["the plan (like plan B) is", "so (see item 2) is"])

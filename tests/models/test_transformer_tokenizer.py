@@ -135,6 +135,23 @@ def test_a_missing_text_is_refused(missing):
             TransformerTokenizer.train(**texts, vocabulary_size=32)
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(143), LookupError("no row 2")])
+def test_errors_of_texts_and_ctrl_c_are_not_those_of_the_vocabulary(error):
+    def texts():
+        yield "a red house"
+        raise error
+
+    for given in ({"texts": texts()}, {"texts": ["a"], "target_texts": texts()}):
+        with pytest.raises(type(error)) as caught:
+            TransformerTokenizer.train(**given, vocabulary_size=32)
+        assert caught.value is error
+
+
+def test_a_file_that_is_missing_is_no_vocabulary_that_is_too_large(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"^Corpus file .*none\.txt' does not exist\.$"):
+        TransformerTokenizer.train(tmp_path / "none.txt", 32)
+
+
 def test_files_are_read_like_those_of_a_corpus(tmp_path):
     """A `.gz` file ended in a UnicodeDecodeError that named no file."""
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"\xef\xbb\xbfa red house\r\na red bus\r\n"))

@@ -171,6 +171,25 @@ def test_the_workers_end_before_the_job_does(tmp_path):
     assert ended, caught
 
 
+def test_a_job_of_one_part_shows_its_lines_while_it_is_worked_on(tmp_path, capsys):
+    (tmp_path / "in.txt").write_text("Paul works.\n")
+    _, parts = plan_parts([str(tmp_path / "in.txt")])
+
+    class EngineDouble:
+        def run(self, *_, progress, **__):
+            progress(1_234)
+            progress(900)  # of this part, when another one is finished
+            yield 0, Manifest(lines=1_300, bad_lines=0, files={})
+
+    job = Job(str(tmp_path / "out"), parts)
+    with pytest.raises(RuntimeError, match="is not this machine's"):  # nothing is written
+        finish_job(job, EngineDouble(), None, ())
+    first, second, *_ = capsys.readouterr().err.splitlines()
+    assert first.startswith("0/1 [")
+    assert ", 1,234 lines, " in first
+    assert ", 1,234 lines, " in second
+
+
 def test_a_file_that_changed_after_its_part_was_read_is_no_success(tmp_path):
     (tmp_path / "in.txt").write_text("The girl is happy.\n")
     _, parts = plan_parts([str(tmp_path / "in.txt")])

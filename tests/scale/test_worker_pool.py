@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from aiayn_keras.scale.worker_pool import THIS_MACHINE, WorkerPool, _start_context
+from aiayn_keras.scale import worker_pool
+from aiayn_keras.scale.worker_pool import THIS_MACHINE, WorkerPool, _start_context, count_lines
 from tests.scale.work_doubles import CountingWorkDouble, work_without_end
 
 PARTS = list(range(9))
@@ -42,6 +43,34 @@ class EnvironmentDouble:
     def __call__(self, part):
         num_threads = os.environ["OMP_NUM_THREADS"]
         return os.environ.get("NEW_VARIABLE"), len(os.sched_getaffinity(0)), num_threads
+
+
+def test_lines_of_unfinished_parts_are_reported(tmp_path, monkeypatch):
+    monkeypatch.setattr(worker_pool, "SECONDS_BETWEEN_LINES", 0.05)
+    reports = []
+
+    def progress(lines):
+        reports.append(lines)
+        if lines == 14:
+            (tmp_path / "go").touch()  # until both have counted, no part is finished
+
+    work = CountsLinesDouble, (str(tmp_path / "go"),), [0, 1]
+    assert list(WorkerPool(2).run(*work, progress=progress)) == ["done", "done"]
+    assert reports == sorted(reports)
+    assert 14 in reports
+
+
+class CountsLinesDouble:
+    """Counts seven lines, and then waits until a file exists."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def __call__(self, part):
+        count_lines(3)
+        count_lines(4)
+        wait_until(lambda: os.path.exists(self._path))
+        return "done"
 
 
 def test_nothing_is_started_for_no_part(tmp_path):

@@ -6,7 +6,10 @@ REST is served by Waitress in a thread of its own, gRPC by grpcio's threads.
 import concurrent.futures
 import contextlib
 import errno
+import json
 import logging
+import math
+import operator
 import resource
 import socket
 import threading
@@ -30,6 +33,23 @@ LOG = logging.getLogger(__name__)
 NUM_THREADS = 64
 REQUEST_SECONDS = 60.0
 """Requests answered at a time, and the time for one: those of a kit's flags."""
+_SHARE_OF_COMPUTING = 0.8
+"""The share of the time for closing after which what is not computed is refused."""
+SECONDS_TO_ASK = 10.0
+"""Time that a connection may take for a request where others wait for its place."""
+_SECONDS_BETWEEN_LOOKS = 0.5
+_SHARE_MADE_FREE = 10
+"""Part of all connections that may be closed at a time, those that have been the slowest to ask."""
+_TOO_SLOW = json.dumps(
+    {
+        "error": "The server has no place for more connections, and this request has been arriving "
+        "for long: send it again"
+    }
+)
+_TOO_SLOW_ANSWER = (
+    "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    f"Content-Length: {len(_TOO_SLOW)}\r\n\r\n{_TOO_SLOW}"
+).encode("ascii")
 _THREAD_POOL = "batch_threads"
 
 
@@ -101,6 +121,26 @@ def _bind(sock, address):
         sock.bind(address)
 
 
+def _connection_class():
+    """The class of connections, made where Waitress is used: it is imported late."""
+    from waitress.channel import HTTPChannel
+
+    class Connection(HTTPChannel):
+        """A connection that knows since when it has had no request to answer."""
+
+        def __init__(self, *args, **options):
+            self.waiting_since = time.monotonic()
+            super().__init__(*args, **options)
+
+        def service(self):
+            """Answers a request."""
+            self.waiting_since = math.inf
+            super().service()
+            self.waiting_since = time.monotonic()
+
+    return Connection
+
+
 class RestServer:
     """Answers HTTP requests until it is closed.
 
@@ -131,6 +171,8 @@ class RestServer:
             asyncore_use_poll=True,
             ident=None,
         )
+        self._server.channel_class = _connection_class()
+        self._next_look = 0.0
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="REST", daemon=True)
         self._thread.start()
@@ -158,6 +200,7 @@ class RestServer:
 
     def _run(self):
         while not self._is_over.is_set():
+            self._make_room()
             self._loop()
         with contextlib.suppress(OSError):
             # New clients are refused; those that are connected get their answers.
@@ -165,6 +208,25 @@ class RestServer:
 
     def _loop(self):
         self._server.asyncore.loop(timeout=0.5, use_poll=True, map=self._connections, count=1)
+
+    def _make_room(self):
+        """Closes connections that have been the slowest to ask, if there is no room for others."""
+        now = time.monotonic()
+        if not self._server.in_connection_overflow or now < self._next_look:
+            return
+        self._next_look = now + _SECONDS_BETWEEN_LOOKS
+        slow = [
+            channel
+            for channel in list(self._server.active_channels.values())
+            if not (channel.requests or channel.total_outbufs_len)
+            and channel.waiting_since < now - SECONDS_TO_ASK
+        ]
+        slow.sort(key=operator.attrgetter("waiting_since"))
+        for channel in slow[: max(1, self._server.adj.connection_limit // _SHARE_MADE_FREE)]:
+            if channel.request is not None:
+                with contextlib.suppress(OSError):
+                    channel.socket.send(_TOO_SLOW_ANSWER)
+            channel.will_close = True
 
     def _leave_idle_clients(self):
         """Lets the next loop close connections without a request, so that none begins on them."""
@@ -209,6 +271,7 @@ class ModelServer:
         self._metrics = kit.metrics
         self._batching, self._request_seconds = batching, request_seconds
         self._batcher = self._alone = self._rest = self._grpc = None
+        self._given_up = concurrent.futures.Future()  # done when a closing server gives up
         self._is_closed = False
         if batching is not None:
             self._batcher = Batcher(batching, self._observe_wait)
@@ -248,14 +311,22 @@ class ModelServer:
                 for name, value in inputs.items()
             }
             answer = self._alone.submit(version.run, signature, flat)
-        try:
-            outputs = answer.result(self._request_seconds)
-        except concurrent.futures.TimeoutError:
-            if answer.cancel():
+        concurrent.futures.wait(
+            [answer, self._given_up], self._request_seconds, concurrent.futures.FIRST_COMPLETED
+        )
+        if not answer.done():
+            is_waiting = answer.cancel()
+            if self._given_up.done():
+                raise RefusedError(
+                    "UNAVAILABLE",
+                    "The server is shutting down and has not computed this request: send it again",
+                )
+            if is_waiting:
                 raise RefusedError(
                     "RESOURCE_EXHAUSTED", "Run() timeout exceeded while waiting in batching queue"
-                ) from None
-            raise RefusedError("DEADLINE_EXCEEDED", "Timed out waiting for notification") from None
+                )
+            raise RefusedError("DEADLINE_EXCEEDED", "Timed out waiting for notification")
+        outputs = answer.result()
         self._metrics.observe(
             RUN_MICROSECONDS,
             time.monotonic() - begin,
@@ -295,21 +366,29 @@ class ModelServer:
         """Refuses new requests, answers those that have come, and closes the ports.
 
         Args:
-            seconds: Maximum time to wait for answers.
+            seconds: Maximum time to wait for answers. What is not computed in most of it gets
+                `UNAVAILABLE`.
 
         Returns:
-            Whether all were answered, so that no thread is still computing.
+            Whether all were computed and answered, so that no thread is still computing.
         """
         if self._is_closed:
             return True
         self._is_closed = True
         end = time.monotonic() + seconds
         is_done = True
+        giving_up = threading.Timer(
+            _SHARE_OF_COMPUTING * seconds, self._given_up.set_result, [None]
+        )
+        giving_up.daemon = True
+        giving_up.start()
         stopping = self._grpc.stop(seconds) if self._grpc is not None else None
         if self._rest is not None:
             is_done &= self._rest.close(seconds)
         if stopping is not None:
             stopping.wait()
+        giving_up.cancel()
+        is_done &= not self._given_up.done()
         if self._batcher is not None:
             is_done &= self._batcher.close(max(0.0, end - time.monotonic()))
         if self._alone is not None:

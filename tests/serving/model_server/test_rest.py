@@ -15,6 +15,7 @@ import pytest
 import urllib3
 
 from aiayn_keras.serving.model_server import BatchingParameters, reserve_port
+from aiayn_keras.serving.model_server import server as server_module
 from aiayn_keras.serving.model_server.rest import answer_of, inputs_of
 from aiayn_keras.serving.model_server.server import max_connections
 from tests.export.test_monitoring import METRICS
@@ -254,6 +255,21 @@ def test_closing_answers_what_was_asked_and_refuses_more(start_server, ask, gate
         assert running.result().json() == {"outputs": ANSWER}
 
 
+@pytest.mark.parametrize("batching", [None, BatchingParameters(2, 0, 99, 1)])
+def test_closing_refuses_what_it_has_no_time_to_compute(start_server, ask, gate, batching):
+    server = start_server({"load": Gated}, batching=batching)
+    with ThreadPoolExecutor(70) as pool:  # more than the server's threads
+        asked = [pool.submit(ask, server, "POST", PREDICT, BODY) for _ in range(70)]
+        end = time.monotonic() + 60
+        while len(server._rest._server.active_channels) < 70:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert not server.close(2)
+        answers = {(each.result().status, each.result().json()["error"]) for each in asked}
+    message = "The server is shutting down and has not computed this request: send it again"
+    assert answers == {(503, message)}
+
+
 def test_closing_leaves_clients_that_ask_nothing(start_server, ask, gate):
     server = start_server({"load": Gated}, batching=BatchingParameters(2, 0, 8, 1))
     with ThreadPoolExecutor(2) as pool:
@@ -357,6 +373,54 @@ def test_clients_without_a_file_descriptor_left_for_them_wait(start_server, monk
             client.close()
         clients[-1].settimeout(60)
         assert clients[-1].recv(12) == b"HTTP/1.1 200"
+
+
+@pytest.mark.parametrize("beginning", [b"", b"POST / HTTP/1.1\r\nContent-Length: 99\r\n\r\n"])
+def test_connections_that_are_slow_to_ask_make_room(start_server, monkeypatch, beginning):
+    monkeypatch.setattr("resource.getrlimit", lambda _: (12, 12))
+    monkeypatch.setattr(server_module, "SECONDS_TO_ASK", 0.3)
+    monkeypatch.setattr(server_module, "_SECONDS_BETWEEN_LOOKS", 0.05)
+    server = start_server()
+    address = "127.0.0.1", server.rest_port
+    with contextlib.ExitStack() as stack:
+        slow = [stack.enter_context(socket.create_connection(address, 30)) for _ in range(9)]
+        for client in slow:
+            client.sendall(beginning)
+        is_over = threading.Event()
+        dripping = threading.Thread(target=drip, args=(slow if beginning else [], is_over))
+        dripping.start()
+        try:
+            for _ in range(3):
+                asked = stack.enter_context(socket.create_connection(address, 30))
+                asked.sendall(b"GET /v1/models/small HTTP/1.1\r\n\r\n")
+                assert asked.recv(12) == b"HTTP/1.1 200"
+        finally:
+            is_over.set()
+            dripping.join()
+        answer = slow[0].recv(4096)
+        if beginning:
+            assert answer.startswith(b"HTTP/1.1 408")
+            assert answer.endswith(b'send it again"}')
+        else:
+            assert answer == b""
+
+
+def drip(clients, is_over):
+    """Sends a letter to each connection every tenth of a second, while it is open."""
+    while not is_over.wait(0.1):
+        for client in clients:
+            with contextlib.suppress(OSError):
+                client.send(b"x")
+
+
+def test_a_slow_client_has_its_time_while_there_is_room(start_server, monkeypatch):
+    monkeypatch.setattr(server_module, "SECONDS_TO_ASK", 0.1)
+    server = start_server()
+    with socket.create_connection(("127.0.0.1", server.rest_port), timeout=30) as client:
+        for part in (b"GET /v1/models/", b"small HTTP/1.1\r\n", b"\r\n"):
+            client.sendall(part)
+            time.sleep(0.3)
+        assert client.recv(12) == b"HTTP/1.1 200"
 
 
 @pytest.mark.parametrize(
