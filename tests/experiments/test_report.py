@@ -46,7 +46,7 @@ def test_multi30k_over_seeds_has_mean_and_spread(tmp_path):
         fields = {"cpu_seconds": 1800.0, "resumed_from": resumed_from}
         write_made_up_result(tmp_path, ROWS[0], seed, bleu, base=base, **fields)
     text = multi30k.section(cells, cells, multi30k.read(tmp_path))
-    assert "with 2 seeds of first weights" in text
+    assert "with 2 seeds for the" in text
     assert "**of 3 wanted**" in text
     assert "1.0 core-hours (without the killed processes of 1 resumed run)" in " ".join(
         text.split()
