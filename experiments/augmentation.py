@@ -179,11 +179,12 @@ def section(results):
         trained for {START["training"]["updates"]:,} updates of 4,096 tokens without any, and from
         there for {FURTHER["training"]["updates"]} more with all, without one at a time, and with
         none: {COMMAND}. The figures are those of `benchmarks.quality.typed` on {SENTENCES}
-        validation sentences. There is one seed, so differences of 0.01 or 0.02 say nothing; and
-        where a figure is near 0 even with all, so short a training is too short.""",
-        f"""BLEU on clean text: {", ".join(bleu)}. The {len(results)} trainings and measurements
-        after the first took {seconds / 3600:.1f} hours on {results["all"]["machine"]}, at
-        {results["all"]["commit"][:12]}. {open_rows}""",
+        validation sentences. Each figure is of one training with one seed, so differences of 0.01
+        or 0.02 say nothing. Where a figure is near 0 even with all augmentations, this training was
+        too short to learn what it measures.""",
+        f"""BLEU on clean text: {", ".join(bleu)}. These {len(results)} trainings, which continue
+        the first one, and their measurements took {seconds / 3600:.1f} hours on
+        {results["all"]["machine"]}, at {results["all"]["commit"][:12]}. {open_rows}""",
     )
     first, last = map(paragraph, parts)
     return f"{first}\n\n{markdown_table(heads, rows, 'llrrr')}\n\n{last}"

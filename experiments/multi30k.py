@@ -51,8 +51,8 @@ def _seeds(results):
         )
     missing = "" if len(results) >= SEEDS else f", **of {SEEDS} wanted**"
     one = results[0]
-    text = f"""English to German again, with {len(results)} seed{"s" * (len(results) > 1)} of
-    first weights, order of batches and dropout{missing}: `{COMMAND}`, in
+    text = f"""English to German again, with {len(results)} seed{"s" * (len(results) > 1)} for the
+    initial weights, the order of batches and dropout{missing}: `{COMMAND}`, in
     {core_hours_in_words(results)}, on {one.machine}; BLEU is sacreBLEU's
     `{one.bleu_signature}`, chrF `{one.chrf_signature}`. The recipe's own seed is 1."""
     rows = [

@@ -56,13 +56,14 @@ def section(cpu_tokens_per_second):
     3.3·10¹⁸ (base) and 2.3·10¹⁹ operations (big) per training, which is the training time times
     the sustained speed of its GPUs. This is an upper bound: the model's own products, counted in
     [devices.md](devices.md), are fewer."""
-    second = f"""Hours for that many operations, with the paper's 9.5 TFLOPS for a P100 and, for the
-    other devices, an assumed {SHARE_OF_PEAK:.0%} of their published peak in half precision:"""
+    second = f"""Hours for that many operations, with the paper's 9.5 TFLOPS for a P100 and, for
+    the other devices, an assumed {100 * SHARE_OF_PEAK:.0f} % of their published peak in half
+    precision:"""
     third = f"""On two CPU cores, at the measured {cpu_tokens_per_second:,} target tokens per second
     ([benchmarks.md](benchmarks.md)), base would take at most {days:.0f} days, counting the padding
     in its batches. For v5e, [devices.md](devices.md) projects 3 to 6 times fewer hours than this
     table (big on 4 chips: 5.6 to 8.9): its step has two to three times fewer operations than are
-    counted here, and reaches 35 to 64 % of the peak instead of {SHARE_OF_PEAK:.0%}. Neither
+    counted here, and reaches 35 to 64 % of the peak instead of {100 * SHARE_OF_PEAK:.0f} %. Neither
     training was run."""
     cards_table = markdown_table(["recipe card", *PAPER_FLOPS], fields)
     words = (paragraph(first), paragraph(second), table, paragraph(third), cards_table)

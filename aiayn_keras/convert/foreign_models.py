@@ -1,6 +1,7 @@
 """Models of other toolkits: recognized by their files, converted, and given a README."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from aiayn_keras_light.files import read_bytes
 from aiayn_keras_light.search_numbers import SEARCH_FILE
 
 _ENGINE_WEIGHTS = "model.bin"
+_LICENSE_FILE = re.compile(r"(?i)(licen[cs]e|copying)[\w.-]*")
 FORMATS = (
     "a folder of Hugging Face's Marian (config.json with model_type marian), a folder of "
     "CTranslate2 (model.bin), and checkpoints with their vocabularies: of fairseq (--dictionary; "
@@ -123,9 +125,10 @@ def write_model_card(folder, origin, license=None):
     Args:
         folder: Path of the folder, whose name is the model's.
         origin: Path or address of the original.
-        license: Name of its license on Hugging Face, or a list of several; None if it is unknown.
+        license: Name of its license on Hugging Face, or a list of several; None if it is unknown:
+            then the README refers to the original's file of this name, if it has one.
     """
-    names = [license] if isinstance(license, str) else license or ["not stated in its files"]
+    names = [license] if isinstance(license, str) else license or _license_files(Path(origin))
     folder, origin = Path(folder), str(origin)
     text = CARD.format(
         name=folder.name,
@@ -136,3 +139,10 @@ def write_model_card(folder, origin, license=None):
         terms=f"License of the original: {', '.join(names)}.",
     )
     (folder / "README.md").write_text(text, encoding="utf-8")
+
+
+def _license_files(origin):
+    """References to the files with the license in a folder, or that there are none."""
+    paths = origin.iterdir() if origin.is_dir() else ()
+    names = sorted(path.name for path in paths if _LICENSE_FILE.fullmatch(path.name))
+    return [f"see its file `{name}`" for name in names] or ["not stated in its files"]

@@ -444,13 +444,13 @@ def mix_texts(
         )
     drawn = np.concatenate([rng.permutation(len(mixed_in)) for _ in range(rounds)])[:count]
     logger.info(
-        "%s: %s pairs, each %s times, and %s of %s pairs of %s.",
+        "Mixed: %s pairs of %s, which has %s, and %s of %s, which has %s.",
+        f"{repeats * len(text):,}",
         text.name,
         f"{len(text):,}",
-        repeats,
         f"{count:,}",
-        f"{len(mixed_in):,}",
         mixed_in.name,
+        f"{len(mixed_in):,}",
     )
     sides = (text.sources, mixed_in.sources), (text.targets, mixed_in.targets)
     return ParallelText(

@@ -179,24 +179,25 @@ def check_quotes(path, sides):
 
     Raises:
         CorpusError: If all quotation marks are of this kind, and some are doubled, or no cell that
-            needs none has any.
+            needs none has any; or if every cell is in quotation marks, whatever is inside.
     """
     num_cells = num_quoted = num_quoted_commas = num_bare_commas = 0
-    has_doubled = False
+    has_doubled, has_others = False, False
     for cell in itertools.chain(*sides):
         num_cells += 1
         if '"' not in cell:
             num_bare_commas += "," in cell
             continue
         inner = cell[1:-1]
-        if not re.fullmatch('".*"', cell, re.DOTALL) or '"' in inner.replace('""', ""):
+        if not re.fullmatch('".*"', cell, re.DOTALL):
             return
         num_quoted += 1
         num_quoted_commas += "," in inner
         has_doubled |= '""' in inner
+        has_others |= '"' in inner.replace('""', "")
     are_all_quoted = num_quoted == num_cells >= _FEW
     are_commas_quoted = num_quoted_commas >= _FEW and not num_bare_commas
-    if has_doubled or are_all_quoted or are_commas_quoted:
+    if are_all_quoted or (not has_others and (has_doubled or are_commas_quoted)):
         raise CorpusError(
             f"{path}: {num_quoted:,} of {num_cells:,} cells are in quotation marks, as in CSV; a "
             "model would learn to write them. Write the cells without: Python reads such a file by "

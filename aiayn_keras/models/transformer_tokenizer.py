@@ -3,6 +3,7 @@
 import io
 import itertools
 import os
+import re
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -365,12 +366,9 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         except (RuntimeError, OSError) as error:
             if raised:  # by the texts; Ctrl-C is among them
                 raise raised[0] from None
-            reason = " ".join(str(error).split()).partition(" At: ")[0]  # without Python's frames
-            if "sentences_.empty()" in reason or "(all_chars_count) > (0)" in reason:
-                reason = "they are empty"
             raise ValueError(
                 f"No vocabulary of `vocabulary_size`={vocabulary_size} could be learned from "
-                f"`texts`. SentencePiece says: {reason}"
+                f"`texts`: {_reason(error)}"
             ) from error
         proto = model.getvalue()
         if rules == normalization:
@@ -486,3 +484,15 @@ def _check_proto(proto, origin):
             f"{origin} must hold a SentencePiece model that begins with the pieces "
             f"{', '.join(SPECIAL_PIECES.values())}. Received: {', '.join(found) or 'none'}."
         )
+
+
+def _reason(error):
+    """An error of SentencePiece's training in our words, or else its own."""
+    reason = " ".join(str(error).split()).partition(" At: ")[0]  # without Python's frames
+    if "sentences_.empty()" in reason or "(all_chars_count) > (0)" in reason:
+        return "they are empty."
+    if maximum := re.search(r"Please set it to a value <= (\d+)", reason):
+        return f"they yield at most {maximum[1]} tokens. Choose a smaller size."
+    if minimum := re.search(r"smaller than required_chars. \d+ vs (\d+)", reason):
+        return f"their characters and the special tokens alone are {minimum[1]}. Choose more."
+    return f"SentencePiece says: {reason}"

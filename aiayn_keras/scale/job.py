@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import functools
 import json
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ from aiayn_keras_light.text_files import CorpusError
 
 _JOB = "job.json"
 _LOCK = "job.lock"
+_MANIFEST = re.compile(r"part-\d+\.json")
 _VERSION = 2
 _MAX_MANIFEST_BYTES = 1 << 28
 """Maximum size of a job's description, and of a manifest."""
@@ -94,7 +96,7 @@ class Job:
 
         While no part of a job is finished, it may be replaced by a different one. Files that
         changed since it began, such as a damaged one that was copied again, are accepted as they
-        are now if no part of theirs is finished.
+        are now if no part of theirs is finished, and all finished parts keep their numbers.
 
         Args:
             description: Dictionary of JSON values with everything that determines the results;
@@ -132,7 +134,7 @@ class Job:
             return
         # Another process may be working at a URL.
         is_free = names == {_JOB} and not is_url(self.output)
-        if not is_free and (differing != ["files"] or self._uses(there["files"], wanted, names)):
+        if not is_free and not self._goes_on(there, wanted, differing, names):
             remedy = (
                 ", or delete this one: none of its parts is finished" if names == {_JOB} else ""
             )
@@ -152,15 +154,25 @@ class Job:
         """
         return self._description() if _JOB in sizes_in(self.output) else None
 
-    def _uses(self, files_there, wanted, names):
-        """Returns whether there is a result from a file that has changed since the job began."""
-        changed = {file[0] for file in wanted["files"] if file not in files_there}
+    def _goes_on(self, there, wanted, differing, names):
+        """Returns whether only files have changed, and no result is from one of them.
+
+        A file that was repaired may have another size, so its part ends elsewhere.
+        """
+        before, now = ([file[0] for file in each["files"]] for each in (there, wanted))
         of_all = any(not name.startswith("part-") for name in names - {_JOB})  # a vocabulary
-        return of_all or any(
-            f"{stem_of(part)}.json" in names
-            for part in self.parts
-            if any(piece.address in changed for piece in part.pieces)
-        )
+        if of_all or before != now or not set(differing) <= {"files", "parts"}:
+            return False
+        changed = {file[0] for file in wanted["files"] if file not in there["files"]}
+        kept = {
+            stem_of(part)
+            for part, *described in zip(self.parts, there["parts"], wanted["parts"], strict=False)
+            if described[0] == described[1]
+            and not any(piece.address in changed for piece in part.pieces)
+        }
+        finished = {name.removesuffix(".json") for name in names if _MANIFEST.fullmatch(name)}
+        written = {name[: len(stem_of(self.parts[0]))] for name in names - {_JOB}}
+        return finished <= kept and written <= set(map(stem_of, self.parts))
 
     def open_parts(self):
         """The unfinished parts, and the manifests of the finished ones by number.
@@ -241,7 +253,7 @@ class Job:
         try:
             there = json.loads(read_file(address, _MAX_MANIFEST_BYTES))
             files = [[address, *facts] for address, *facts in there["files"]]
-            return {**there, "files": files}
+            return {**there, "files": files, "parts": list(there["parts"])}
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise ValueError(
                 f"{address} is damaged: {error}. Choose a different folder, or delete this one."

@@ -204,12 +204,12 @@ def warn_of_empty_references(references):
         empty = [line for line, text in enumerate(lines, start=1) if not text.strip()]
         if empty:
             logger.warning(
-                "%s of the references in set %d are empty, the first in line %d. BLEU and TER "
+                "Empty references in set %d: %s, the first in line %d. BLEU and TER "
                 "count translations of texts without other references as wrong, and chrF2 leaves "
                 "them out; TER also divides by the mean length of all references of a text. Leave "
                 "such lines out of all files.",
-                f"{len(empty):,}",
                 number,
+                f"{len(empty):,}",
                 empty[0],
             )
 

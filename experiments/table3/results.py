@@ -152,5 +152,5 @@ def core_hours_in_words(results):
     """`core_hours`, and for how many of a list of `Result` they are incomplete."""
     num_resumed = sum(result.resumed_from > 0 for result in results)
     runs = "run" if num_resumed == 1 else "runs"
-    without = f" (without the killed processes of {num_resumed} resumed {runs})"
+    without = f" (not counting processes that were killed, in {num_resumed} resumed {runs})"
     return f"{core_hours(results):.1f} core-hours{without if num_resumed else ''}"

@@ -132,7 +132,9 @@ class Comparison:
     def translate(self, texts, num_beams):
         """Translations by ours and by the library, and whether the library's have ended."""
         began = time.perf_counter()
-        found = self.ours.translate(texts, num_beams, 0.0, max_length=MAX_TOKENS, engine="keras")
+        # transformers may also end at once.
+        lengths = {"min_length": 0, "max_length": MAX_TOKENS}
+        found = self.ours.translate(texts, num_beams, 0.0, engine="keras", **lengths)
         click.echo(f"{num_beams} beams: {time.perf_counter() - began:.1f} s, compiling included")
         began, expected, has_ended = time.perf_counter(), [], []
         for start in range(0, len(texts), BATCH_SIZE):
@@ -153,7 +155,8 @@ class Comparison:
 
 def translate_by_kit(model, folder, texts):
     """Translations by a kit, in a process that knows only TensorFlow."""
-    path = model.export(folder / "kit", num_beams=4, length_penalty=0.0, max_length=MAX_TOKENS)
+    options = {"num_beams": 4, "length_penalty": 0.0, "min_length": 0, "max_length": MAX_TOKENS}
+    path = model.export(folder / "kit", **options)
     command = [sys.executable, str(TRANSLATE), str(path)]
     process = subprocess.run(
         command, input="\n".join(texts) + "\n", capture_output=True, text=True, check=True

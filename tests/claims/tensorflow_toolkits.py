@@ -87,6 +87,7 @@ def compare(toolkit, folder):
             sources,
             num_beams=int(num_beams),
             length_penalty=PENALTIES[toolkit],
+            min_length=0,
             max_length=expected["most_tokens"],
             engine="keras",
         )

@@ -75,7 +75,7 @@ def test_evaluate_and_compare_warn_of_empty_references(trained_run, source_file,
         run(*arguments)
         assert "empty" not in caplog.text
         run(*arguments, "--reference", other)
-        assert "1 of the references in set 2 are empty, the first in line 2" in caplog.text
+        assert "Empty references in set 2: 1, the first in line 2" in caplog.text
 
 
 def test_evaluate_refuses_unequal_files(trained_run, source_file, tmp_path):

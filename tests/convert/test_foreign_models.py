@@ -56,6 +56,11 @@ def test_the_command_writes_a_model_folder(folder, tmp_path):
     write_model_card(tmp_path / "my model", "tea")
     readme = (tmp_path / "my model" / "README.md").read_text("utf-8")
     assert "aiayn-keras translate 'my model' <" in readme
+    assert "License of the original: not stated in its files." in readme
+    (folder / "LICENSE").write_text("You may.")
+    write_model_card(tmp_path / "my model", folder)
+    readme = (tmp_path / "my model" / "README.md").read_text("utf-8")
+    assert "License of the original: see its file `LICENSE`." in readme
     again = CliRunner().invoke(main, ["convert", str(folder), "--output", str(output)])
     assert again.exit_code == 1
     assert "exists already" in again.output

@@ -31,6 +31,12 @@ def test_shares_and_repetitions(new, old, share, repeats, drawn):
     assert max(from_old) == -(-drawn // old)
 
 
+def test_the_log_says_how_many_pairs_of_how_many(caplog):
+    with caplog.at_level("INFO", logger="aiayn_keras"):
+        mix_texts(text("new", 100), text("old", 10), 0.5)
+    assert "100 pairs of new, which has 100, and 100 of old, which has 10." in caplog.text
+
+
 def test_pairs_stay_pairs_and_the_draw_follows_the_seed():
     new, old = text("new", 3), text("old", 500)
     mixed = mix_texts(new, old, 0.5, seed=1)

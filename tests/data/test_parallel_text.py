@@ -158,8 +158,9 @@ def test_columns_that_may_be_meant_are_read(tmp_path, row):
         ['"He said ""go"", then."\tDijo eso'],
         ['"one"\t"uno"'] * 9,
         ['"Yes, he did."\tSí'] * 9 + ['No\t"No, él no."'] * 3,
+        ['"one"\t"uno"'] * 9 + ['"say "one"!"\t"¡di "uno"!"'],
     ],
-    ids=["pandas", "every cell", "Excel"],
+    ids=["pandas", "every cell", "Excel", "every cell, with others inside"],
 )
 def test_cells_quoted_as_in_csv_are_refused(tmp_path, rows):
     """A model learned to write the quotation marks around its translations."""

@@ -46,11 +46,10 @@ def test_multi30k_over_seeds_has_mean_and_spread(tmp_path):
         fields = {"cpu_seconds": 1800.0, "resumed_from": resumed_from}
         write_made_up_result(tmp_path, ROWS[0], seed, bleu, base=base, **fields)
     text = multi30k.section(cells, cells, multi30k.read(tmp_path))
-    assert "with 2 seeds of first weights" in text
-    assert "**of 3 wanted**" in text
-    assert "1.0 core-hours (without the killed processes of 1 resumed run)" in " ".join(
-        text.split()
-    )
+    words = " ".join(text.split())
+    assert "with 2 seeds for the initial weights" in words
+    assert "**of 3 wanted**" in words
+    assert "1.0 core-hours (not counting processes that were killed, in 1 resumed run)" in words
     assert "| `base-1.json` | 7.50 | 40.00 | 41.00 | 80.00 |" in text
     assert "| 7.50 ± 0.00 | 40.50 ± 0.71 | 41.50 ± 0.71 | 81.00 ± 1.41 |" in text
 

@@ -136,6 +136,22 @@ def test_a_damaged_file_keeps_the_others_from_nothing_and_may_be_mended(tmp_path
         translate_files(*arguments, num_beams=1)
 
 
+def test_a_repaired_text_of_another_size_is_accepted(tmp_path):
+    (tmp_path / "a.txt").write_text("The girl is happy.\n")
+    (tmp_path / "b.txt").write_text("The girl is happy.\n", "utf-16")
+    (tmp_path / "c.txt").write_text("The girl is happy.\n" * 2)
+    arguments = (DEMO, tmp_path / "?.txt", tmp_path / "out")
+    with pytest.raises(ValueError, match=r"b\.txt, line 1: not UTF-8.*the same command goes on"):
+        translate_files(*arguments, num_beams=1)
+    kept = (tmp_path / "out/part-000002.txt").stat().st_mtime_ns
+    (tmp_path / "b.txt").write_text("The girl is happy.\n", "utf-8")
+    with pytest.raises(FileExistsError, match=r"files, parts \(\S*/b\.txt has changed"):
+        translate_files(*arguments, num_beams=1, part_bytes=10)  # part 2 would be of b.txt
+    assert translate_files(*arguments, num_beams=1) == (4, 0)
+    assert read_parts(tmp_path / "out") == "Das Mädchen ist glücklich.\n" * 4
+    assert (tmp_path / "out/part-000002.txt").stat().st_mtime_ns == kept
+
+
 def test_results_among_the_files_and_in_the_model_s_folder_are_none_of_the_job(tmp_path):
     model = shutil.copytree(DEMO, tmp_path / "model")
     (model / "in.txt").write_text("The girl is happy.\n")
