@@ -271,6 +271,18 @@ def test_metrics_begin_anew_with_every_evaluation():
 
 
 @not_torch
+def test_batches_of_different_sizes_count_as_in_keras():
+    x, y, weights = make_batch()
+    ours, keras_own = (
+        make_model(metrics=metrics).evaluate(
+            x, y, sample_weight=weights, batch_size=4, verbose=0, return_dict=True
+        )
+        for metrics in (None, [logits_metric()])
+    )
+    assert_close(list(ours.values()), [keras_own[name] for name in ours], rtol=1e-5)
+
+
+@not_torch
 def test_a_step_without_metrics():
     model = make_model(weighted_metrics=[])
     history = model.fit(*make_batch()[:2], epochs=2, verbose=0).history
