@@ -5,9 +5,10 @@ import sys
 import pytest
 
 from aiayn_keras.training import RecipeError, train
-from aiayn_keras.training.building import read_sizes
+from aiayn_keras.training.building import has_own_class, read_sizes
 from tests.cli.command import run, run_in_fresh_process
 from tests.runs import small_recipe
+from tests.training.fine_tuning import recipe_from
 
 MODULE = """
 import keras
@@ -55,6 +56,16 @@ def test_a_recipe_names_the_class_of_a_new_model(module):
     assert type(backbone) is sys.modules[module].Mine
     assert backbone.encoder_blocks[0].feed_forward.__class__.__name__ == "Doubled"
     assert sys.path == path
+    assert has_own_class(recipe)
+    assert not has_own_class(small_recipe())
+
+
+def test_an_initial_model_may_have_an_own_class(module, tmp_path):
+    recipe = small_recipe(f"model.class={module}:Mine")
+    for name, own in (("own", recipe), ("usual", small_recipe())):
+        own.model.build(200, None).save_to_preset(tmp_path / name)
+        fine_tuning = recipe_from(tmp_path / name)
+        assert has_own_class(fine_tuning) == (name == "own")
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,18 @@ import numpy as np
 import pytest
 
 from aiayn_keras.decoding.translation_search import EngineError, choose_engine
-from aiayn_keras.models import TransformerTokenizer
-from aiayn_keras.training import list_checkpoints, read_evaluation, train
+from aiayn_keras.models import TransformerBackbone, TransformerTokenizer
+from aiayn_keras.training import list_checkpoints, read_evaluation, train, trainer
 from aiayn_keras.training.fitting import Checkpoints
 from aiayn_keras.training.training_data import read_corpus
 from aiayn_keras.training.validation import Validation
 from tests.helpers import assert_close
 from tests.runs import figures_of, small_recipe
+
+
+@keras.saving.register_keras_serializable(package="test_trainer")
+class OwnBackbone(TransformerBackbone):
+    """A class of the user's own."""
 
 
 def test_a_training_leaves_a_model_folder(trained_run):
@@ -36,6 +41,29 @@ def test_a_training_leaves_a_model_folder(trained_run):
     model = keras_hub.models.Seq2SeqLM.from_preset(str(trained_run))
     assert model.backbone.hidden_dim == 32
     assert len(model.translate(["The girl is happy."])) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "divides", "called"),
+    [
+        ([], True, ["divide"]),
+        ([], False, ["divide", "one at a time"]),
+        (["model.hidden_dim=256"], False, ["divide"]),
+        (["training.devices=data_parallel"], True, ["one at a time"]),
+        (["training.jit_compile=true"], True, ["one at a time"]),
+        (["model.class=tests.training.test_trainer:OwnBackbone"], True, ["one at a time"]),
+    ],
+)
+def test_cores_are_shared_as_the_recipe_allows(settings, divides, called, monkeypatch):
+    calls = []
+    setters = {
+        "divide_batches_among_cores": lambda: calls.append("divide") or divides,
+        "run_one_operation_at_a_time": lambda: calls.append("one at a time"),
+    }
+    for name, recorder in setters.items():
+        monkeypatch.setattr(trainer, name, recorder)
+    trainer._share_cores(small_recipe(*settings))
+    assert calls == called
 
 
 def test_a_training_learns(trained_run):
