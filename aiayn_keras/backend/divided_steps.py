@@ -1,7 +1,7 @@
-"""Steps of Keras' TensorFlow trainer on a loss of tokens, with a batch divided among CPU cores.
+"""Training steps on TensorFlow, with the rows of a batch divided among the cores of a CPU.
 
-A core that computes its own rows from the first layer to the last waits for no other core, which
-dividing every operation among the cores asks for hundreds of times a step.
+A core that takes its rows through all layers waits for no other core. If every operation is divided
+among the cores instead, they wait for each other hundreds of times per step.
 """
 
 import contextlib
@@ -14,14 +14,14 @@ from aiayn_keras.backend.devices import has_accelerator
 from aiayn_keras_light.usable_cores import usable_cores
 
 _MAX_CORES = 4
-"""More parts than that make more gradients to add up, and a larger graph to compile."""
+"""More parts mean more gradients to add up, and a larger graph to compile."""
 
 
 def divide_batches_among_cores():
-    """Lets each core train on rows of its own, with which two cores train a small model faster.
+    """Lets each core train on rows of its own; two cores train a small model faster this way.
 
-    TensorFlow must not have computed anything yet. It gives every operation one thread then, so a
-    model that has parts of its own, and is not divided for that, trains on one core.
+    TensorFlow must not have computed anything yet. Afterwards it gives every operation one thread,
+    so a model with parts of the user's own, whose batches are not divided, trains on one core.
 
     Returns:
         Whether batches will be divided: on TensorFlow, with 2 to 4 cores and no GPU or TPU.

@@ -21,7 +21,7 @@ def projected_cross_entropy(hidden_states, matrix, labels, weights, label_smooth
     On JAX the positions are processed in chunks: for each the logits, its share of the loss
     and at once the gradients. So the logits of all positions, which differentiation would keep
     from the loss to the gradient, are never in memory. TensorFlow, which does not fuse passes over
-    the logits, makes none but their softmax.
+    the logits, makes two: their softmax, and the gradient.
 
     Args:
         hidden_states: Float tensor `(B, T, D)`.
@@ -141,15 +141,15 @@ def _cross_entropy(scores, labels, label_smoothing):
 
 
 _MIN_PROBABILITY = 1e-30
-"""Below it, the logarithm of a float32 probability may be that of a rounded number, or of zero."""
+"""Far below it, a float32 probability is rounded to few digits, or to zero."""
 
 
 def _in_few_passes(hidden_states, matrix, labels, weights, label_smoothing):
     """`projected_cross_entropy` on TensorFlow, where each pass over all logits reads them again.
 
-    The gradient by the logits is `(softmax - target) * weights`. The label's share of the target is
-    subtracted in place. The rest of the target is the same for all tokens, and the weights are the
-    same for a whole row, so they are applied after and before the products with `(N, D)` tensors.
+    The gradient by the logits is `(softmax - target) * weights`. Only the label's share of the
+    target is subtracted there. The rest of it is the same for all tokens, and the weight is the
+    same for a whole row, so both are applied to the `(N, D)` tensors of the two products.
     """
     import tensorflow as tf
 
@@ -184,8 +184,7 @@ def _in_few_passes(hidden_states, matrix, labels, weights, label_smoothing):
         def gradient(upstream, *of_statistics):
             row_weights = weights * upstream
             shares = tf.fill(tf.shape(labels), on_label)
-            with tf.control_dependencies([of_label_probability]):  # else it would copy
-                by_scores = tf.tensor_scatter_nd_sub(probabilities, places, shares)
+            by_scores = tf.tensor_scatter_nd_sub(probabilities, places, shares)
             by_scores = tf.cast(by_scores, states.dtype)
             weighted = tf.cast(tf.cast(states, "float32") * row_weights, states.dtype)
             by_states = tf.cast(tf.matmul(by_scores, kernel), "float32")
