@@ -91,6 +91,8 @@ def project_together(x, layers):
 
 def pack_kernel(kernel):
     """Float tensor `(D_in, D_out)` in the memory order that `float32_matmul` reads fastest."""
+    if keras.config.backend() == "torch":
+        return torch_ops.pack_kernel(kernel)
     return ops.transpose(kernel) if _reads_transposed(kernel) else kernel
 
 
@@ -111,6 +113,8 @@ def float32_matmul(x, kernel):
         Float32 tensor `(N, D_out)`.
     """
     x = lean_ops.cast(x, kernel.dtype)
+    if keras.config.backend() == "torch":
+        return lean_ops.cast(torch_ops.multiply_packed(x, kernel), "float32")
     if _reads_transposed(kernel):
         kernel = ops.transpose(kernel)  # TensorFlow fuses both into one product
     if keras.config.backend() == "jax":

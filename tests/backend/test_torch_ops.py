@@ -57,6 +57,32 @@ def as_arguments(values, convert):
     ]
 
 
+@pytest.mark.parametrize("rows", [1, 4, 300])
+def test_packed_kernels_give_the_product(rows):
+    import torch
+
+    x = torch.tensor(RNG.normal(size=(rows, 40)).astype("float32"))
+    kernel = torch.tensor(RNG.normal(size=(40, 24)).astype("float32"))
+    with torch.inference_mode():
+        packed = torch_ops.pack_kernel(kernel)
+        assert packed.is_mkldnn == torch.backends.mkldnn.is_available()
+        for each in (x, x.T.contiguous().T):
+            product = torch_ops.multiply_packed(each, packed)
+            assert_close(product, x.numpy() @ kernel.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_what_onednn_cannot_multiply_is_left():
+    import torch
+
+    kernel = torch.ones(3, 2)
+    assert torch_ops.pack_kernel(kernel) is kernel  # gradients are wanted
+    with torch.inference_mode():
+        half = kernel.half()
+        assert torch_ops.pack_kernel(half) is half
+        x = torch.ones(4, 3).half()
+        assert torch_ops.multiply_packed(x, half).tolist() == [[3.0, 3.0]] * 4
+
+
 def test_every_operation_is_compared():
     assert set(CALLS) == set(torch_ops._OPERATIONS)
 
