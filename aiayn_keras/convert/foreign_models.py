@@ -142,7 +142,7 @@ def write_model_card(folder, origin, license=None):
 
 
 def _license_files(origin):
-    """References to the files with the license in a folder, or that there are none."""
+    """Names the license files in a folder, or says that its files state no license."""
     paths = origin.iterdir() if origin.is_dir() else ()
     names = sorted(path.name for path in paths if _LICENSE_FILE.fullmatch(path.name))
     return [f"see its file `{name}`" for name in names] or ["not stated in its files"]

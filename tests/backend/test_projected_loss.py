@@ -68,7 +68,7 @@ def test_loss_statistics_and_gradients_are_those_of_all_logits(positions, label_
 
 
 def test_a_label_without_a_chance_has_its_loss():
-    """Its probability is no float32 number, and its logarithm would be infinite."""
+    """Its probability is too small for float32, so its logarithm would be infinite."""
     hidden_states, matrix, labels, weights = arrays()
     hidden_states *= 100.0
     actual, expected = (

@@ -39,7 +39,7 @@ SECONDS_TO_ASK = 10.0
 """Time that a connection may take for a request where others wait for its place."""
 _SECONDS_BETWEEN_LOOKS = 0.5
 _SHARE_MADE_FREE = 10
-"""Part of all connections that may be closed at a time, those that have been the slowest to ask."""
+"""One in so many connections may be closed at a time; those that have waited longest go first."""
 _TOO_SLOW = json.dumps(
     {
         "error": "The server has no place for more connections, and this request has been arriving "
@@ -210,7 +210,7 @@ class RestServer:
         self._server.asyncore.loop(timeout=0.5, use_poll=True, map=self._connections, count=1)
 
     def _make_room(self):
-        """Closes connections that have been the slowest to ask, if there is no room for others."""
+        """If no connection is free, closes those that have gone longest without a whole request."""
         now = time.monotonic()
         if not self._server.in_connection_overflow or now < self._next_look:
             return
