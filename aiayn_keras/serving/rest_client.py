@@ -35,6 +35,8 @@ MAX_CONNECTIONS = 32
 """Maximum number of idle connections kept for the threads that share a client."""
 _PIECE_BYTES = 1 << 16
 """Maximum size of the pieces in which a body is read, even if the server declares more."""
+_BYTES_PER_VALUE = 8
+"""An answer may hold one value per eight bytes of its maximum size; each takes 32 in memory."""
 OK, UNAVAILABLE, _TIMED_OUT = 200, 503, 504
 _TRY_AGAIN = (429, 502, UNAVAILABLE)
 """Too many requests; a proxy that cannot reach the server; a server that cannot answer now."""
@@ -289,7 +291,7 @@ class RestClient(TranslationClient):
         """Returns what the JSON object of an answer has under a key."""
         if status == OK and encoding != "identity":
             raise BadAnswerError(f"the answer is encoded ({one_line(encoding)}), not plain JSON.")
-        answer = _parse(body)
+        answer = _parse(body, max(MAX_PARTS, self.max_answer_bytes // _BYTES_PER_VALUE))
         is_object = isinstance(answer, dict)
         if status == OK and is_object and key in answer:
             return answer[key]
@@ -357,11 +359,17 @@ def _without_password(url):
     return f"{scheme}{separator}***@{rest.rpartition('@')[2]}"
 
 
-def _parse(body):
+def _parse(body, max_values):
     """Returns the value of a JSON text, or None if it is not one."""
     num_parts = body.count(b"[") + body.count(b"{") + body.count(b'"') // 2
     if num_parts > MAX_PARTS:
         raise BadAnswerError(f"the answer has {num_parts} strings and lists.")
+    num_values = body.count(b",") + 1
+    if num_values > max_values:
+        raise BadAnswerError(
+            f"the answer has {num_values} values, and at most {max_values} are read: send fewer "
+            "texts at a time, or raise `max_answer_bytes`."
+        )
     try:
         return json.loads(body.decode("utf-8"))
     except (ValueError, RecursionError):

@@ -9,7 +9,13 @@ from threading import Thread
 
 import pytest
 
-from aiayn_keras.serving import BadAnswerError, DeadlineExceededError, RestClient, ServingError
+from aiayn_keras.serving import (
+    BadAnswerError,
+    DeadlineExceededError,
+    RestClient,
+    ServingError,
+    rest_client,
+)
 from tests.serving.rest_lies import RIGHT
 from tests.serving.right_answers import TEXTS, ask, plain_reading, right_outputs
 
@@ -128,6 +134,21 @@ def test_the_maximum_size_of_an_answer_can_be_set(connect):
     with pytest.raises(BadAnswerError, match="larger than 100 bytes; `max_answer_bytes` can be"):
         connect(max_answer_bytes=100).translate(TEXTS)
     assert connect(max_answer_bytes=2000).translate(TEXTS)
+
+
+def test_an_answer_of_millions_of_numbers_is_not_read(connect, handler, monkeypatch):
+    monkeypatch.setattr(rest_client, "MAX_PARTS", 50)
+    answer = RIGHT.replace(b"-1.5", b"1.5," * 100 + b"-1.5")
+
+    def answer_with_numbers(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(answer)))
+        handler.end_headers()
+        handler.wfile.write(answer)
+
+    handler.answer = answer_with_numbers
+    with pytest.raises(BadAnswerError, match=r"10\d values, and at most 100 are read: send fewer"):
+        connect(max_answer_bytes=800).translate(TEXTS)
 
 
 def test_outputs_of_unknown_signatures_are_returned_as_received(connect):
