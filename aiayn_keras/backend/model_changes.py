@@ -11,6 +11,7 @@ to a new buffer where somebody else holds the old one.
 """
 
 import functools
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -24,7 +25,7 @@ _SETTINGS = (
     *("join", "_attend"),
 )
 """Attributes, methods among them, that change what a layer computes, if it has them."""
-_AS_BUILT = "_settings_as_built"
+_AS_BUILT, _NOTHING = "_settings_as_built", SimpleNamespace()
 
 
 def note_settings(layers):
@@ -32,7 +33,8 @@ def note_settings(layers):
     for layer in layers:
         settings = vars(layer)
         names = (name for name in _SETTINGS if name in settings or hasattr(type(layer), name))
-        settings[_AS_BUILT] = [(name, settings.get(name)) for name in names]
+        # In a list, Keras would look for weights whenever it saves or loads the layer.
+        settings[_AS_BUILT] = SimpleNamespace(**{name: settings.get(name) for name in names})
 
 
 def computation_of(layer):
@@ -52,7 +54,7 @@ def changes_of(layer):
     settings = vars(layer)
     is_own_class = not is_known(type(layer)) and "call" not in settings
     changes = [] if is_own_class or is_known(_call_of(layer)) else ["call"]
-    for name, old in settings.get(_AS_BUILT, ()):
+    for name, old in vars(settings.get(_AS_BUILT, _NOTHING)).items():
         new = settings.get(name)
         # Usually it is the same object, which is quick: an engine asks for every sentence.
         if new is not old and _hashable(new) != _hashable(old):

@@ -318,10 +318,47 @@ def test_cores_share_a_sentence_only_where_its_products_are_large(
     prompts, limits = np.zeros((num_rows, 4), "int32"), np.full(num_rows, 3)
     search.find(
         SearchOptions(length_penalty=0.0),
-        lambda *arrays: (np.zeros((1, 1, 4)), np.zeros((1, 1))),
+        lambda ids, *_: (np.zeros((len(ids), 1, 4)), np.zeros((len(ids), 1))),
         *(ids, np.ones_like(ids), prompts, limits, np.array(0)),
     )
     assert called == [(expected, 8)]
+
+
+@pytest.mark.parametrize(
+    ("num_rows", "num_left", "expected"), [(16, 2, [1, 1]), (16, 3, [16]), (4, 1, [1]), (4, 2, [4])]
+)
+def test_many_sentences_left_to_our_search_are_found_in_one_batch(
+    num_rows, num_left, expected, model
+):
+    tokenizer = model.preprocessor.tokenizer
+    ids = np.array([[100 + row, 5, tokenizer.end_token_id] for row in range(num_rows)])
+    prompts, limits = np.zeros((num_rows, 4), "int32"), np.full(num_rows, 3)
+    left = np.arange(num_rows)[-num_left:]
+    prompts[left, 1] = 7  # a prefix
+    batches = []
+
+    def find_by_first_id(ids, *_):
+        batches.append(len(ids))
+        return np.repeat(ids[:, None, :1], 4, axis=2), -ids[:, :1].astype("float32")
+
+    def find_nothing(*_, **__):
+        return [finished_result() for _ in range(num_rows - num_left)]
+
+    search = CTranslate2Search(tokenizer, 256, "float32", find_nothing)
+    found, log_probs = search.find(
+        SearchOptions(length_penalty=0.0),
+        find_by_first_id,
+        *(ids, np.ones_like(ids), prompts, limits, np.array(0)),
+    )
+    assert batches == expected
+    assert (found[left, 0, 1] == 100 + left).all()
+    assert (log_probs[left, 0] == -100 - left).all()
+    assert (log_probs[: num_rows - num_left] == -1).all()
+
+
+def finished_result():
+    """What CTranslate2 gives for a sentence whose translation is a word."""
+    return SimpleNamespace(hypotheses=[["▁a", "</s>"]], scores=[-1.0])
 
 
 def ctranslate2_result():
