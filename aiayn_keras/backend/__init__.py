@@ -68,7 +68,13 @@ from aiayn_keras.backend.kernels import (
     take_in_rows,
     top_k,
 )
-from aiayn_keras.backend.model_changes import WeightsSnapshot, changes_of, is_known, note_settings
+from aiayn_keras.backend.model_changes import (
+    WeightsSnapshot,
+    changes_of,
+    is_known,
+    note_settings,
+    own_classes,
+)
 from aiayn_keras.backend.projected_loss import projected_cross_entropy, projects_in_loss
 
 __all__ = [
@@ -114,6 +120,7 @@ __all__ = [
     "note_model",
     "note_settings",
     "open_devices",
+    "own_classes",
     "pack_kernel",
     "parts_of_batch",
     "project_together",

@@ -62,6 +62,23 @@ def changes_of(layer):
     return changes
 
 
+def own_classes(layers):
+    """Names classes of layers from outside this package and Keras, and changes of other layers.
+
+    Returns:
+        Sorted list of names such as `"MyBlock"`, and `"DecoderBlock.call"` for a layer whose `call`
+        was replaced.
+    """
+    names = set()
+    for layer in layers:
+        cls = type(layer)
+        if is_known(cls):
+            names.update(f"{cls.__name__}.{change}" for change in changes_of(layer))
+        else:
+            names.add(cls.__name__)
+    return sorted(names)
+
+
 def is_known(thing):
     """True if a class or a function is from this package or Keras."""
     return _is_known_module(getattr(thing, "__module__", None) or "")

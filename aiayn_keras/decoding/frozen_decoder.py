@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from aiayn_keras.backend import (
-    changes_of,
     float32_matmul,
-    is_known,
     layer_norm,
     lean_ops,
+    own_classes,
     pack_kernel,
     swap_heads,
     take,
@@ -176,23 +175,6 @@ def own_parts(backbone):
     if backbone.decoder_norm is not None:
         parts.append(backbone.decoder_norm)
     return own_classes([backbone, *(layer for part in parts for layer in part._flatten_layers())])
-
-
-def own_classes(layers):
-    """Names classes of layers from outside this package and Keras, and changes of other layers.
-
-    Returns:
-        Sorted list of names such as `"MyBlock"`, and `"DecoderBlock.call"` for a layer whose `call`
-        was replaced.
-    """
-    names = set()
-    for layer in layers:
-        cls = type(layer)
-        if is_known(cls):
-            names.update(f"{cls.__name__}.{change}" for change in changes_of(layer))
-        else:
-            names.add(cls.__name__)
-    return sorted(names)
 
 
 def freeze_decoder(backbone):

@@ -13,8 +13,7 @@ from typing import ClassVar
 import keras
 import numpy as np
 
-from aiayn_keras.backend import WeightsSnapshot, has_accelerator, rounds_products
-from aiayn_keras.decoding.frozen_decoder import own_classes
+from aiayn_keras.backend import WeightsSnapshot, has_accelerator, own_classes, rounds_products
 from aiayn_keras.decoding.translation_search import Engine, ModelObstacleError
 from aiayn_keras.export.preparation import (
     are_quantized,

@@ -7,8 +7,9 @@ import string
 import numpy as np
 from keras import ops
 
+from aiayn_keras.backend import own_classes
 from aiayn_keras.common.weight_files import as_float16
-from aiayn_keras.decoding.frozen_decoder import own_classes, own_parts
+from aiayn_keras.decoding.frozen_decoder import own_parts
 
 _INTEROP = "'aiayn-keras[interop]'"
 """The extra with the packages of other engines, as an argument for pip."""
