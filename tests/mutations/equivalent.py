@@ -13,6 +13,7 @@ EQUIVALENT = {
     "decoding/candidates.py:top_log_probs:sign:3": "the second axis is the last",
     "decoding/constraints/constraint.py:AutomatonRules.initial_state:arithmetic:1": "0 - 0",
     "decoding/constraints/constraint.py:_numbers:constant:1": "below 0, too",
+    "decoding/frozen_decoder.py:FrozenDecoder.embed:sign:1": "the second axis is the last",
     "decoding/recording.py:_trace:boolean:1": "all have as many rows",
     "decoding/candidates.py:_near_divisor:*": "any size of blocks finds the same candidates",
     "decoding/cached_decoding.py:start_decoding_together:boolean:[23]": "as many on both sides",
