@@ -68,7 +68,7 @@ _MAX_LINES = 1_000
     multiple=True,
     metavar="DIR",
     type=MODEL_FOLDER_TYPE,
-    help="Search with this model, too; its vocabulary must be the same. May be repeated.",
+    help="Another model to search with, whose vocabulary must be the same. May be repeated.",
 )
 @DOCUMENT
 @click.option(

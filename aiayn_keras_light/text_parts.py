@@ -111,7 +111,7 @@ def _joined_hypotheses(parts, hypotheses):
         text = begin_alike(words, each.text)
         if words[0].isupper() and not any(map(str.isalpha, whole)):
             text = text[:1].upper() + text[1:]
-        # Beside Chinese words there was nothing; other words need a space.
+        # Chinese words stood without spaces; words of other languages need them.
         before = UNSPACED_LETTER.match(words[0]) and _need_space(whole, text)
         after = UNSPACED_LETTER.match(words[-1]) and _need_space(text, kept)
         whole += f"{' ' * bool(before)}{text}{' ' * bool(after)}{kept}"
@@ -161,7 +161,7 @@ def without_asides(text, pattern):
 
 
 def with_asides(text, asides):
-    """Puts translated words in brackets in the place of their signs, or at the end without one."""
+    """Replaces signs by translated words in brackets, which go to the end if their sign is lost."""
     for number, aside in enumerate(asides):
         sign = chr(_FIRST_SIGN + number)
         text = (text if sign in text else f"{text} {sign}").replace(sign, f"({aside})")
@@ -204,7 +204,7 @@ class _Part(NamedTuple):
     """A part of a text.
 
     Attributes:
-        text: The text for the model, with a full stop in the place of an ellipsis at its end.
+        text: The text for the model, with a full stop instead of an ellipsis at its end.
         ellipsis: The ellipsis, or nothing.
         space: What follows: a space, and perhaps an ellipsis that stands alone.
     """
@@ -286,7 +286,7 @@ def _with_ellipsis(translation, ellipsis):
 
 
 def _ending(text, ellipsis):
-    """A text with an ellipsis in the place of the full stop, or other ellipsis, at its end."""
+    """A text with this ellipsis instead of the full stop, or of another ellipsis, at its end."""
     words = text.rstrip(_CLOSING)
     closers = text[len(words) :]
     return words.rstrip(".…。") + ellipsis + closers

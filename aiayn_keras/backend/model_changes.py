@@ -24,7 +24,7 @@ _SETTINGS = (
     *("num_heads", "key_dim", "value_dim", "causal", "table", "logit_soft_cap"),
     *("join", "_attend"),
 )
-"""Attributes, methods among them, that change what a layer computes, if it has them."""
+"""Attributes and methods that, if a layer has them, determine what it computes."""
 _AS_BUILT, _NOTHING = "_settings_as_built", SimpleNamespace()
 
 
@@ -118,8 +118,8 @@ class WeightsSnapshot:
         return self._signs == signs
 
 
-# For each backend, a function that makes a function of no arguments. That returns a list of signs
-# that change with the variables, and what must be held to keep them valid.
+# For each backend, a function that makes a function without arguments. This returns a list of signs
+# that change when the variables do, and the objects that must be kept for the signs to stay valid.
 
 
 def _of_tensorflow(variables):

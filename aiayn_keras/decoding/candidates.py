@@ -71,7 +71,7 @@ def top_log_probs(logits, k, selectable=None, is_small=False):
     Args:
         logits: Float32 tensor `(N, V)`, V known.
         k: Number of tokens, at most V.
-        selectable: The logits with -inf where a token may not be among the k, if any.
+        selectable: The logits, with -inf for tokens that may not be among the k; None if all may.
         is_small: Whether the rows are of a single sentence.
 
     Returns:
@@ -165,7 +165,7 @@ class TokenLimits(NamedTuple):
 
         Returns:
             Integer tensor `(B, W, C)` and log-probabilities `(B, W, C)`, -inf for a candidate
-            that may not be chosen. There are at least 2·W that may, if the vocabulary has them.
+            that may not be chosen. At least 2·W may, if the vocabulary is large enough.
         """
         logits = ops.cast(logits, "float32")
         allowed_logits, selectable = logits, None

@@ -1,8 +1,8 @@
-"""Texts to separators and sentences, and back.
+"""Splits texts into separators and sentences, and joins them again.
 
 `split_texts` cuts texts at line breaks, tabs and the bars of tables, then after sentences, then
 where a sentence has too many wordpieces; spaces, bullets and numbers around a sentence go to the
-separators, which are not translated. `join_texts` puts translations in the place of the sentences.
+separators, which are not translated. `join_texts` replaces the sentences by their translations.
 """
 
 import importlib.util

@@ -316,8 +316,8 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
         Returns:
             Float32 array with one log-probability per pair, in nats, the end token included; with
-            `per_token` a list with one array per pair. A pair without words is scored by the
-            probability of its end token; `translate` gives such a text 0.
+            `per_token` a list with one array per pair. The score of a pair without words is the
+            log-probability of its end token, whereas `translate` reports 0 for such a text.
 
         Raises:
             ValueError: For lists of different lengths, a text with more tokens than the model has
