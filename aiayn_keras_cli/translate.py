@@ -209,7 +209,7 @@ def translate_lines(model, texts, names, lines_before=0, **options):
     Args:
         model: A `TransformerSeq2SeqLM`.
         texts: List of strings.
-        names: List of the name of the file that they come from and, with prefixes, of theirs.
+        names: List of the names of the file of texts and, with prefixes, of the file of prefixes.
         lines_before: Number of lines before them in the files.
         **options: Of `TransformerSeq2SeqLM.translate`.
 

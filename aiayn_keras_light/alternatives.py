@@ -36,7 +36,7 @@ _ENDINGS = frozenset(
 _TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 _MAX_GROUPS = 3
 _MAX_WORDS = 8
-"""Maximum number of words in which translations may differ; beyond it, they are rephrased."""
+"""Maximum number of words in which translations may differ; with more, they are rephrased."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -70,8 +70,8 @@ def obstacle(numbers):
 class CTranslate2Search:
     """CTranslate2's hypotheses, ranked and checked so that they are those of our own search.
 
-    Both searches keep the same live hypotheses, since length penalties play no part in that;
-    CTranslate2 gives all that are finished, and they are ranked here, by our length penalty.
+    Both searches keep the same live hypotheses, since these do not depend on length penalties.
+    CTranslate2 returns all finished hypotheses, which are ranked here, by our length penalty.
     Sentences that CTranslate2 would treat differently are left to our search: those with a prefix
     or an unknown token; those that reach their maximum length; those that would be translated by a
     token that may not be chosen (unknown, padding or start); and those whose best translation is

@@ -68,7 +68,7 @@ def atomic_path(path):
 
 @contextlib.contextmanager
 def errors_of(path):
-    """Names a file in the errors of a block that do not, such as that of a full disk."""
+    """Adds the name of a file to errors of a block that name none, such as that of a full disk."""
     try:
         yield
     except OSError as error:

@@ -71,8 +71,8 @@ def joined(parts, translations):
         translations: The `Translation` of each of the words.
 
     Returns:
-        A `Translation`. Its hypotheses are the best combinations of those of the parts, at most as
-        many as one part has; scores are sums.
+        A `Translation`. Its hypotheses are the best combinations of the parts' hypotheses, at most
+        as many as one part has; scores are sums.
     """
     distinct = [_distinct(each.hypotheses) for each in translations]
     count = max(map(len, distinct), default=1)
@@ -97,7 +97,7 @@ def _distinct(hypotheses):
 
 
 def _in_order(last):
-    """The hypotheses of the parts from a pair of the last one and the pair before it."""
+    """The hypotheses of all parts, given the last one in a pair with the pair before it."""
     hypotheses = []
     while last is not None:
         each, last = last
@@ -195,7 +195,7 @@ def translate_ellipses(texts, translate, progress=None):
 
 
 def with_last_ellipsis(source, translation):
-    """Puts the ellipsis at the end of a sentence, if it has one, at that of its translation."""
+    """Ends a translation with the ellipsis at the end of its sentence, if there is one."""
     last = _LAST.search(source)
     return _ending(translation, last["mark"]) if last else translation
 

@@ -23,11 +23,11 @@ from aiayn_keras_light.translating import map_in_threads
 from aiayn_keras_light.usable_cores import usable_cores
 
 _first_process = None
-"""Id of the process whose backend has started threads, of this one or of one it was forked from."""
+"""Id of the process whose backend started threads: this one, or one that it was forked from."""
 
 
 def note_model():
-    """Notes that a model is built, for which TensorFlow and JAX start threads, PyTorch does not."""
+    """Notes that a model is built: TensorFlow and JAX start threads for that, PyTorch does not."""
     global _first_process
     if _first_process is None and keras.config.backend() != "torch":
         _first_process = os.getpid()
@@ -40,8 +40,8 @@ def begin_computing(*models):
         *models: Those whose weights are read outside of a training step, see `put_back_variables`.
 
     Raises:
-        RuntimeError: In a process that was forked after a model was used, or on TensorFlow and JAX
-            built, in the process that it was forked from. On JAX, while another thread trains.
+        RuntimeError: In a process that was forked from one that had used a model or, on TensorFlow
+            and JAX, built one; and on JAX, while another thread trains.
     """
     global _first_process
     if _first_process is None:
@@ -318,7 +318,7 @@ def _whole():
 
 
 class _FewerThreads:
-    """Lets PyTorch use fewer threads an operation while calls that ask for it are running."""
+    """Lets PyTorch use fewer threads per operation while calls that ask for it are running."""
 
     def __init__(self):
         self._lock, self._divisors, self._usual = threading.Lock(), [], None

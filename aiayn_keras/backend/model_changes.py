@@ -3,7 +3,7 @@
 Keras lets the class, `call` and settings of a layer be changed once it is built
 (`feed_forward.activation = gelu`, `block.call = mine`), and the layer follows. Code that repeats
 its computation does not: a compiled function, the decoder of a search, another program's format, a
-config. All of them notice the change here.
+config. This module lets all of them notice the change.
 
 Weights change, too. Comparing their values would take longer than translating a sentence. Each
 backend has a cheaper sign: JAX's arrays never change, PyTorch counts changes, and TensorFlow writes
@@ -40,7 +40,7 @@ def note_settings(layers):
 def computation_of(layer):
     """A hashable value that changes if a layer computes something else from the same weights."""
     settings = vars(layer)
-    # Not a setting, as others do know adapters: they merge their weights, multiplied by this.
+    # Not among the settings, since exports can handle adapters: they merge the weights times this.
     lora_alpha = settings.get("lora_alpha")
     return type(layer), _call_of(layer), lora_alpha, *map(_hashable, map(settings.get, _SETTINGS))
 

@@ -147,7 +147,7 @@ def _refusing(reason):
 
 # === Files of torch.save ===
 class _StandIn:
-    """An object that a pickle describes and that is not made; a subclass for each name."""
+    """Stands for an object that a pickle describes and that is never made; subclassed by name."""
 
     name = ""
 

@@ -273,7 +273,7 @@ def _vary(pairs, share, change, random):
 
 
 def _with_other_numbers(source, target, random):
-    """Exchanges the numbers of both sides; None unless both write the same numbers alike.
+    """Exchanges the numbers of both sides; None unless both write the same numbers identically.
 
     A model that reads `3,000` as `3.000` and copies decimals would write `3.000.50`.
     """

@@ -114,7 +114,7 @@ class DecoderCache(NamedTuple):
         """Adds the attention `(N, H, Q, S)` of a new position, the mean of its heads."""
         if isinstance(self.coverage, tuple):
             return self
-        # In the shape that a loop knows, if that of the attention is not known as well.
+        # Loops know the shape of `coverage`, even where that of the attention is not known.
         attention = ops.reshape(ops.mean(attention, axis=1), ops.shape(self.coverage))
         return self._replace(coverage=self.coverage + attention)
 

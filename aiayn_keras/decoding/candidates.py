@@ -64,9 +64,10 @@ _BLOCK_SIZES = (64, 8)
 def top_log_probs(logits, k, selectable=None, is_small=False):
     """The k most probable tokens of every row, and their log-probabilities.
 
-    Softmax is the one pass over all tokens that every backend has made fast. What it divided by is
-    read off the probability of the most probable token, which cannot underflow; the candidates are
-    subtractions. For few rows, TensorFlow's softmax takes longer than the sum that it divides by.
+    Softmax is the one pass over all tokens that is fast on every backend. Its divisor follows from
+    the probability of the most probable token, which cannot underflow, and is then subtracted from
+    the candidates' logits as a logarithm. For the few rows of a single sentence, the divisor is
+    summed up without softmax, which is quicker on TensorFlow.
 
     Args:
         logits: Float32 tensor `(N, V)`, V known.

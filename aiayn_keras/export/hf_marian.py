@@ -33,14 +33,14 @@ EPSILON = 1e-5
 _MIN_EPSILON = 1e-12
 
 _CLOSE = 2.5e-4
-"""Difference below which a table holds the sinusoids, maybe kept in float16 meanwhile."""
+"""A table that differs by less holds the sinusoids, which may have been rounded to float16."""
 
 ACTIVATIONS = {
     keras.activations.relu: "relu",
     keras.activations.silu: "swish",
     keras.activations.gelu: "gelu",  # without approximation, as Keras' own default
 }
-"""Their names of activations."""
+"""Names of activations in Marian's configuration."""
 
 
 LANGUAGE = "▁>>", "<<"

@@ -222,7 +222,7 @@ def write_configuration(folder, model, precision):
 
 
 def write_page_settings(folder, tokenizer):
-    """Writes `play.json`: what the page to type into does as `translate`, and `config.json` lacks.
+    """Writes `play.json`: settings that make the page to type into translate as `translate` does.
 
     Args:
         folder: Path of the folder.

@@ -83,7 +83,7 @@ def check_kit(folder):
 
 
 def _files_of_others(folder):
-    """Paths in a folder that no export wrote; none of hidden ones, or if the folder is a kit."""
+    """Paths in a folder that no export wrote, hidden ones left out; none if it is a kit."""
     paths = sorted(folder.iterdir()) if folder.is_dir() else []
     is_kit = (folder / MARK).exists()
     return [] if is_kit else [path for path in paths if not path.name.startswith(".")]
@@ -180,7 +180,7 @@ def list_version(folder, version):
 def move_label(folder, label, version):
     """Moves a label of a kit to a version. What the server has loaded stays loaded.
 
-    Versions that are not whole are left out of the kit's files, so that none of them is in the way.
+    Incomplete versions are left out of the kit's files, so that none of them is in the way.
 
     Args:
         folder: `pathlib.Path` of the kit.

@@ -213,8 +213,9 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
         Args:
             texts: List of strings, or a single string. A text without words has an empty
-                translation; one without letters is its own if `copy_without_letters` is set; one
-                longer than the tokenizer's `learned_length` is translated by sentences.
+                translation; a text without letters is its own translation if
+                `copy_without_letters` is set; and one longer than the tokenizer's `learned_length`
+                is translated sentence by sentence.
             num_beams: Number of beams W; None for that of `search_defaults`, or else 4.
             length_penalty: Exponent α of the GNMT length penalty; None for the model's, or 0.6.
             prefixes: Strings that the translations begin with, except those without words.

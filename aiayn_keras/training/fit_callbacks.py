@@ -239,12 +239,12 @@ def watch_signals(position=None, save=None, agree=None):
     """Lets SIGINT (Ctrl-C) and SIGTERM end a `fit` in the block after the update in progress.
 
     The signal is noted, and answered at the end of the update: `save` writes a checkpoint, then
-    SIGINT raises a `KeyboardInterrupt` and SIGTERM a `SystemExit(143)`. A second signal does so at
-    once. Without `save`, and between updates, so does the first; if a library swallows the
-    exception, the note ends the training before its next batch, or the block.
+    SIGINT raises a `KeyboardInterrupt` and SIGTERM a `SystemExit(143)`. A second signal raises the
+    exception at once, and so does the first one without `save`, or between updates. If a library
+    swallows the exception, the note ends the training before its next batch, or the block.
 
-    Several processes must end after the same update. At the end of each one they `agree` on the
-    signal of any of them; validation and translations are finished before.
+    Several processes must end after the same update. At the end of each update, they `agree` on the
+    signal of any of them; validation and translations are finished first.
 
     A signal that is handled differently (outside the main thread, by a handler of the caller, or
     not at all) is left alone.

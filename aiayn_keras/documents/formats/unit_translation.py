@@ -206,7 +206,7 @@ def _with_lost_words(sentences, lost, translate):
 
 
 def _fill(results, places, translate):
-    """Sets the items at some places of a list to those that a function gives for the places."""
+    """Replaces the items at some places of a list by what a function returns for these places."""
     for place, result in zip(places, translate(places), strict=True):
         results[place] = result
 
