@@ -16,8 +16,8 @@ _KINDS = (
     *("unreadable", "empty", "duplicate", "near_duplicate", "copy", "language", "script"),
     *("ratio", "numbers", "placeables", "markup", "mojibake", "entities", "invisible", "leak"),
 )
-"""Keys of `aiayn_keras.data.checking.KINDS`, which takes seconds to import; a test holds both
-equal."""
+"""Keys of `aiayn_keras.data.checking.KINDS`, which takes seconds to import; a test makes sure that
+they are the same."""
 _MAX_EXAMPLES = 3
 _MAX_TEXT = 60
 

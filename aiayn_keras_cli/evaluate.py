@@ -173,7 +173,7 @@ def score(model_folder, source, target, per_token, batch_size):
     type=click.IntRange(min=0, max=100_000),
     default=10,
     show_default=True,
-    help="Number of lines to show, those that differ most.",
+    help="Number of lines to show, of those that differ most.",
 )
 @_BLEU_TOKENIZER
 @click.option("--lowercase", is_flag=True, help="Ignore case.")

@@ -238,7 +238,7 @@ def ctranslate2(model_folder, output, name, quantization):
 def hf_marian(model_folder, output, name, license):
     """Write a folder for Hugging Face's transformers.
 
-    MarianMTModel and MarianTokenizer can then load the model in DIR from it.
+    MarianMTModel and MarianTokenizer can then load the model from that folder.
     """
     from aiayn_keras.export import export_hf_marian
 
@@ -305,7 +305,7 @@ def openvino(model_folder, output, name, weights):
 @click.option(
     "--max-length",
     type=click.IntRange(min=1, max=MAX_TOKENS),
-    help="Maximum number of wordpieces in a translation. Default: 50 more than in a text.",
+    help="Maximum number of wordpieces in a translation. Default: 50 more than --max-input-length.",
 )
 @click.option(
     "--weights",

@@ -50,7 +50,8 @@ SEARCH_OPTIONS = {
     ),
 }
 """Default, minimum, maximum and help text of the numbers in `aiayn_keras`' `SearchOptions`, which
-takes seconds to import; a test holds both equal. An option whose default is a float is a float."""
+takes seconds to import; a test makes sure that both are equal. An option whose default is a float
+takes floats."""
 
 _FLAGS = {"num_return_sequences": "--n-best"}
 _MAX_CONSTRAINT_BYTES = 1 << 26
@@ -217,8 +218,8 @@ def pool_options(command):
     workers = click.option(
         "--workers",
         type=click.IntRange(min=1, max=100_000),
-        help="Number of processes, or of workers in the cluster. Default: one for each core, or "
-        "one in all when translating on this machine.",
+        help="Number of processes, or of workers in the cluster. Default: one for each core, but "
+        "only one to translate on this machine.",
     )
     ray = click.option(
         "--on-ray",

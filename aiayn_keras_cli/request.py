@@ -72,9 +72,9 @@ _TOO_LONG = "wordpieces in rows"
 def request(url, model, input_file, n_best, document, placeables, as_json, **options):
     """Translate lines on a server.
 
-    MODEL, on the server at URL, translates each line of input to one line of output. Of a line with
-    more wordpieces than the model's limit, which its kit's README tells, only the beginning is
-    translated, unless the kit refuses such lines; --document has no limit.
+    MODEL, on the server at URL, translates each line of input to one line of output. If a line has
+    more wordpieces than the model's limit (see the README of its kit), only its beginning is
+    translated, or the kit refuses it; --document has no limit.
 
     URL is http://HOST:PORT or https://HOST:PORT for REST, grpc://HOST:PORT for gRPC. For a proxy
     that asks for a password, it is https://USER:PASSWORD@HOST. With --n-best, a line has all

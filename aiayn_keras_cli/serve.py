@@ -225,14 +225,14 @@ def serve(folder, api, port, grpc_port, host, poll, open_browser, trust, **optio
     """Show a model in a local web page, or serve a kit to programs.
 
     DIR is a model folder, a training or a serving kit. The page translates as you type, and shows
-    alternative translations and the model's attention; for a model folder also its wordpieces, its
-    search step by step, the next piece, and a score for your own translation, and it translates
-    files. It is for exploring a model on this machine, not for production: `aiayn-keras export
-    saved-model` writes a kit for TensorFlow Serving.
+    alternative translations and the model's attention. For a model folder it also shows the
+    wordpieces, the search step by step and the next piece, scores a translation of your own, and
+    translates files. It is for exploring a model on this machine, not for production: `aiayn-keras
+    export saved-model` writes a kit for TensorFlow Serving.
 
     With --api, DIR must be a serving kit, and programs use it instead of a page. Paths, errors,
-    labels, batches and metrics are those of TensorFlow Serving, so the programs move there
-    unchanged. Use it to try things out and for small loads.
+    labels, batches and metrics are those of TensorFlow Serving, so a program that works with this
+    server works with TensorFlow Serving, too. Use --api to try things out and for small loads.
 
     A serving kit is a program. One that may do more than translate is refused without --trust.
     """

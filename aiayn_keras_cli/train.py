@@ -38,9 +38,7 @@ _SETTINGS = click.option(
     type=LocalPath(dir_okay=False),
     help="Recipe to write. Default: the corpus's name with .yaml, in the current folder.",
 )
-@click.option(
-    "--no-timing", is_flag=True, help="Do not train for a few updates to estimate the hours."
-)
+@click.option("--no-timing", is_flag=True, help="Skip the short training that estimates the hours.")
 def recipe(corpus, validation, test, source_language, target_language, output, no_timing):
     """Write a first recipe for a parallel text.
 

@@ -68,7 +68,7 @@ _MAX_LINES = 1_000
     multiple=True,
     metavar="DIR",
     type=MODEL_FOLDER_TYPE,
-    help="Search with this model, too; its vocabulary must be the same. May be repeated.",
+    help="Another model to search with, whose vocabulary must be the same. May be repeated.",
 )
 @DOCUMENT
 @click.option(
@@ -209,7 +209,7 @@ def translate_lines(model, texts, names, lines_before=0, **options):
     Args:
         model: A `TransformerSeq2SeqLM`.
         texts: List of strings.
-        names: List of the name of the file that they come from and, with prefixes, of theirs.
+        names: List of the names of the file of texts and, with prefixes, of the file of prefixes.
         lines_before: Number of lines before them in the files.
         **options: Of `TransformerSeq2SeqLM.translate`.
 

@@ -3,7 +3,7 @@
 Small models write common words for letters that they do not know: `my PC` became `mi trozo` ("my
 piece"). They do know translations of some acronyms (`TV`, `UFO`), and words that are in capitals
 for emphasis (`NEVER`). So a text with a capital word that is not in its translation is translated
-twice more: with a letter in the place of the word, and with the word in lower case. One of these
+twice more: with a letter in place of the word, and with the word in lower case. One of these
 translations is used if the model finds it much more probable than the first.
 """
 
@@ -28,13 +28,14 @@ _WITH_POINTS = re.compile(r"(?<![\w.])(?:U\.[KN]|E\.U)\.(?=\s*\Z|\s+[a-z]|[,;:!?
 MIN_GAIN = 0.3
 """How much more probable the second translation must be, in nats of normalized score."""
 _MIN_SCORE_OF_KNOWN = -1.25
-"""Normalized score from which on the translation of a word alone shows that it is known."""
+"""If a word's own translation has a higher normalized score, the model knows the word."""
 _MALUS = 0.7
-"""Subtracted from the score of a reading with letters for known words: copying is easy. In nats."""
+"""Subtracted, in nats, from the score of a reading with letters for known words, since copying is
+easier than translating."""
 _MIN_SCORE_ALONE = -1.75
-"""Normalized score below which an acronym is its own translation if it is a whole text."""
+"""A text that is just an acronym stays as it is if its translation's normalized score is lower."""
 _MIN_WORD = 4
-"""Minimum number of letters of a word that may be a common one even if it is not known alone."""
+"""Minimum length of a word that is also tried in lower case if the model does not know it."""
 _MAX_WORDS = 8
 
 

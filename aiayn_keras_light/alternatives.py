@@ -36,7 +36,7 @@ _ENDINGS = frozenset(
 _TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 _MAX_GROUPS = 3
 _MAX_WORDS = 8
-"""Maximum number of words in which translations may differ; beyond it, they are rephrased."""
+"""Maximum number of words in which translations may differ; with more, they are rephrased."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _readings(text, pattern):
 
 
 def _as_group(match):
-    """The `_Group` that a pattern has found; None if it is a code, or has an ending for a word."""
+    """The `_Group` of a match; None if the match is a code, or has an ending in place of a word."""
     if match["stem"]:
         words = [match["stem"], match["stem"] + match["ending"]]
         if _MANY.search(match.string, 0, match.start()):
@@ -159,7 +159,7 @@ def _difference(first, others):
     if all(len(each) == before for each in words):
         return 0, 0, []
     after = _num_equal([each[::-1] for each in words], shortest - before)
-    if before + after == shortest:  # one has no words of its own
+    if before + after == shortest:  # the shortest text has no words of its own
         before, after = (before - 1, after) if before else (before, after - 1)
     if after < 0 or max(map(len, words)) - before - after > _MAX_WORDS:
         return None

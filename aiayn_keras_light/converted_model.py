@@ -55,12 +55,12 @@ _DEVICE_VARIABLES = (
 _DEVICE_FILES = "nvidia*", "dxg", "kfd", "dri/render*", "accel*", "vfio/*"
 """Patterns of GPUs and TPUs in `/dev`."""
 _SECONDS_OF_A_WRITER = 86_400
-"""Age of a temporary folder whose process must have been killed."""
+"""Age from which on a temporary folder is that of a process that was killed."""
 
 
 @dataclass(frozen=True)
 class ConvertedSettings:
-    """The facts of a model that its other files do not hold.
+    """The facts about a model that its other files do not contain.
 
     Attributes:
         hidden_dim: Width of the model.
@@ -220,8 +220,8 @@ def find_entry(key):
             return None
     except (OSError, ValueError):
         return None
-    with contextlib.suppress(OSError):  # the folder may not be the user's to write
-        os.utime(folder)  # it is used
+    with contextlib.suppress(OSError):  # the folder may belong to another user
+        os.utime(folder)  # notes that it is used
     return folder
 
 
@@ -268,8 +268,8 @@ def _delete(entry):
 def _facts_of_files(model_folder):
     """Name and checksum of each file at the top of a model folder and in its assets.
 
-    For folders at the top, only the name counts: `checkpoints`, for instance, may belong to a
-    training that is not finished.
+    Of other folders at the top, only the names are included: `checkpoints`, for instance, shows
+    that a training may not be finished.
     """
     top = sorted(model_folder.iterdir())
     files = [*(path for path in top if not path.is_dir()), *_files_below(model_folder / _ASSETS)]

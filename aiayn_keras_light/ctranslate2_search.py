@@ -18,12 +18,13 @@ _PATIENCE = 2
 """Finished hypotheses that end a search, as a multiple of the beams. Ours stops when nothing better
 can follow; with 1, CTranslate2 stops too early in 1 % of sentences."""
 _PATIENCE_OF_SEVERAL = 4
-"""The same for several translations. With 2, one of four was missed for 7 of 1,500 single words,
-whose many short translations end a search early; with 4, none was missed."""
+"""`_PATIENCE` if several translations are wanted. With 2, one of four was missed for 7 of 1,500
+single words, whose many short translations end a search early; with 4, none was missed."""
 _LONG_PATIENCE = 8
-"""The same where a search may have ended too early: the best translations are among the last that
-were found, or a part is repeated, as in "hahahaha", whose translations may improve with length.
-That is one sentence in 400, and one in 25 if several translations are wanted."""
+"""`_PATIENCE` of a second search if the first may have ended too early: the best translations are
+among the last that were found, or a part is repeated, as in "hahahaha", whose translations may
+improve with length. That is one sentence in 400, and one in 25 if several translations are wanted.
+"""
 _REPEATS = 3
 _MAX_PERIOD = 3
 """A part counts as repeated if up to `_MAX_PERIOD` tokens occur `_REPEATS` times in a row."""
@@ -36,10 +37,10 @@ _SPINS = "1000"
 """Turns of a waiting thread's loop before it sleeps: some microseconds. They slow an idle machine
 by 4 % (https://gcc.gnu.org/onlinedocs/libgomp/GOMP_005fSPINCOUNT.html)."""
 _MIN_ROWS = 4
-"""Number of sentences from which on each core searches for some of them."""
+"""Minimum number of sentences that are divided among the cores."""
 
 _ROWS_PER_SENTENCE = 8
-"""Rows of a batch that our own search finds in the time of a sentence alone, roughly."""
+"""Roughly how many rows our own search translates in a batch in the time of a single sentence."""
 
 
 def is_installed():
@@ -69,8 +70,8 @@ def obstacle(numbers):
 class CTranslate2Search:
     """CTranslate2's hypotheses, ranked and checked so that they are those of our own search.
 
-    Both searches keep the same live hypotheses, since length penalties play no part in that;
-    CTranslate2 gives all that are finished, and they are ranked here, by our length penalty.
+    Both searches keep the same live hypotheses, since these do not depend on length penalties.
+    CTranslate2 returns all finished hypotheses, which are ranked here, by our length penalty.
     Sentences that CTranslate2 would treat differently are left to our search: those with a prefix
     or an unknown token; those that reach their maximum length; those that would be translated by a
     token that may not be chosen (unknown, padding or start); and those whose best translation is
@@ -204,13 +205,13 @@ def _may_be_early(row, finished, numbers):
 
 
 def _may_go_on(finished, best):
-    """True if one of the best hypotheses is among the last that were found, of several lengths."""
+    """True if not all hypotheses are equally long, and one of the best is among the longest."""
     lengths = {len(found) for _, found in finished}
     return len(lengths) > 1 and any(len(found) == max(lengths) for _, found in best)
 
 
 def _repeats_part(ids):
-    """True if a tuple or list of token ids has a part that is repeated.
+    """True if a tuple or list of token ids has a part that is repeated often enough.
 
     Example:
         >>> _repeats_part([5, 7, 8, 7, 8, 7, 8]), _repeats_part([5, 5, 6, 5, 5])

@@ -1,7 +1,7 @@
 """Files and folders: written completely or not at all, and verified when they are read.
 
-Nothing is written through a link: one in the place of a file is replaced, one in the place of a
-folder is refused.
+Nothing is written through a link: a link where a file should be is replaced, and one where a folder
+should be is refused.
 """
 
 import contextlib
@@ -56,7 +56,7 @@ def atomic_path(path):
         `pathlib.Path` with the same name in a temporary folder.
 
     Raises:
-        OSError: If a folder, a pipe or a device is in the place of the file.
+        OSError: If there is a folder, a pipe or a device where the file should be.
     """
     path = Path(path)
     _check_replaceable(path)
@@ -68,7 +68,7 @@ def atomic_path(path):
 
 @contextlib.contextmanager
 def errors_of(path):
-    """Names a file in the errors of a block that do not, such as that of a full disk."""
+    """Adds the name of a file to errors of a block that name none, such as that of a full disk."""
     try:
         yield
     except OSError as error:
@@ -230,8 +230,8 @@ def check_places(folder, names):
         names: Paths of the files in the folder; one that ends in `/` is a folder.
 
     Raises:
-        OSError: If a folder, a pipe or a device is in the place of a file, or anything but a folder
-            in the place of a folder, such as a link to one.
+        OSError: If there is a folder, a pipe or a device where a file should be, or anything else,
+            such as a link to a folder, where a folder should be.
     """
     for name in names:
         path = PurePosixPath(name)

@@ -197,7 +197,7 @@ _AMOUNTS = rf"""
 """
 """Amounts, times and numbers that small models change.
 
-They read a `unit` with a space before it, and a time of 24 hours in the place of a `clock`.
+Models are given a `unit` with a space before it, and a `clock` as a time of 24 hours.
 """
 CODES = rf"""
         \x1b\[[0-9;]*[A-Za-z]                                          # a terminal's colours
@@ -389,9 +389,9 @@ ORDERED = (
     r"|Dez(?:ember|\.)|januar|februar|mar[st]|april|maj|juni|juli|august|september|okto?ber"
     r"|november|de[cs]ember|[Kk]lasse|Jahrhundert|Weltkrieg|Kapitel)"
 )
-"""Months and other words of languages that write `1. Mai`, for RE2 too.
+"""Months and other words of languages that write ordinals as in `1. Mai`, for RE2, too.
 
-English has other words for them, or a capital.
+English has other words for these, or writes them with a capital.
 """
 AND = "(?:und|oder|bis|sowie|og|och|eller|til|till|ja|ve|és|a|i)"
 """Words between two ordinals, for RE2 too."""

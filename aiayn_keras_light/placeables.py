@@ -45,7 +45,7 @@ _SIGN_OF_ONE = re.compile(
 )
 """A part of every placeable: most lines have none, and are not searched further."""
 PAIRS = dict(zip("([{<\"'“‘«„", ")]}>\"'”’»“", strict=True))
-"""Brackets and quotation marks, which stay with a placeable alone between them."""
+"""Brackets and quotation marks, which are kept together with a placeable alone between them."""
 _BRACKETED = re.compile(r"\(([^()]*[^\W\d_]{2}[^()]*)\)|「([^「」]+)」")
 """Words in brackets, which are translated as a text of their own."""
 _CODE = r"[A-Za-z]{2,3}(?:[_@-]\w+)*"
@@ -65,7 +65,7 @@ class _Masked:
     """A text with letters for its placeables.
 
     Attributes:
-        text: The text for the model; empty if only placeables have letters, or if it must be cut.
+        text: The text for the model; empty if it has no letters outside placeables, or must be cut.
         words: Dictionary from a letter or time to its placeable. If there are more placeables than
             letters, its key is a zero byte, which no translation has.
         own: The text itself if it is its own translation; else None.
@@ -253,10 +253,10 @@ def _translate_sentences(texts, translate, progress, pattern):
 
 
 def _with_capital(source, translation):
-    """A translation that begins with a capital letter if its source begins with such a word.
+    """Begins a translation with a capital letter if its source begins with a capitalized word.
 
-    Models that have read dictionaries write `piso mojado` for the sign `Wet floor`. Words that stay
-    as they are, such as `iPhone` and `user_name`, have no other capitals.
+    Models that have read dictionaries write `piso mojado` for the sign `Wet floor`. Words that are
+    copied from the source, such as `iPhone` and `user_name`, keep their small letter.
     """
     if not (source[:1].isupper() and source[1:2].islower()):
         return translation
@@ -274,7 +274,7 @@ def _with_capital(source, translation):
 
 
 def _translate_without_emoji(masked, found, translate):
-    """Translations of texts with inner emoji that are better if made without them, by their rows.
+    """Translations made without inner emoji, by the rows of the texts for which they are better.
 
     Args:
         masked: List of `_Masked`.
@@ -301,7 +301,7 @@ _RANGE = re.compile(r"(?<![\w.,–—-])(\d+(?:[.,:]\d+)*)[–—-](\d+(?:[.,:]\
 
 
 def _with_signs(source, translation, placeables):
-    """A translation with its source's dashes and commas between numbers, and commas before codes.
+    """Gives a translation its source's dashes and commas between numbers, and commas before codes.
 
     Models read the dash of `6–8` as a hyphen, and write a number after a comma as its decimals.
     """
@@ -452,7 +452,7 @@ def _is_beside_letter(text, start, end):
 
 
 def without_signs(text):
-    """Cuts a part of a sentence into first signs, what is translated, and last signs."""
+    """Cuts a part of a sentence into leading signs, the text to translate, and trailing signs."""
     first = _FIRST_SIGNS.match(text)[0]
     rest = text[len(first) :]
     words = rest.rstrip(_LAST_SIGNS)
@@ -460,7 +460,7 @@ def without_signs(text):
 
 
 def _cut(text, pattern, numbers):
-    """Parts of a text that are kept and translated, in turn; signs beside words are kept."""
+    """Divides a text into parts that are kept and translated, in turn; outer signs are kept."""
     parts, done = [""], 0
     for start, end, *_ in [*_spans(text, pattern, numbers), (len(text), len(text))]:
         between = text[done:start]

@@ -1,4 +1,4 @@
-"""The numbers that control a search: beams, penalties and limits of length.
+"""The numbers that control a search: beams, limits of length, and the formula of its penalty.
 
 Two programs outside Python repeat the formula of the length penalty: `search.js` of the page to
 type into, and `decoding_steps.js` of the recorded search.
@@ -63,12 +63,12 @@ class SearchNumbers:
         no_repeat_ngram_size: No n-gram of this many wordpieces is written twice; 0 allows all.
         num_return_sequences: Number of hypotheses N to find for a sentence, at most `num_beams`.
             With fewer, the search is done sooner.
-        min_length: Minimum number of wordpieces of a translation; where it is above the maximum
-            of a text, the maximum. With 0 a model may answer a text with nothing, as some do for
-            single words.
+        min_length: Minimum number of wordpieces of a translation, or the maximum of its text if
+            that is smaller. With 0 a model may write an empty translation, as some do for single
+            words.
         max_length: Maximum number of wordpieces; None for the source's plus `extra_length`.
-        extra_length: Without a `max_length`, number of wordpieces that a translation may
-            have more than its source: 50 to translate (paper 6.1), 300 to parse (6.3).
+        extra_length: Without a `max_length`, how many more wordpieces than its source a translation
+            may have: 50 to translate (paper 6.1), 300 to parse (6.3).
         constraint: None; a derived class may have one.
 
     Raises:

@@ -44,8 +44,8 @@ _ENGLISH_FORM = re.compile(
     rf"\d(?:st|nd|rd|th)\b|\b{_WEEKDAY}\b\.?,? (?:\d|{_MONTH})"
     rf"|(?!Jan|Mar)\b{_MONTH}\b\.? \d\d?(?!\d)"
 )
-"""Ordinals, days of the week, and months before days, as other languages do not write them; but
-`Jan 5` may begin with a Dutch name, and `Mar 3` with a Spanish Tuesday."""
+"""Ordinals, days of the week, and months before days, in forms that only English has. `Jan 5` and
+`Mar 3` are not among them: Jan is also a Dutch name, and Mar is Tuesday in Spanish."""
 _ENGLISH_WORDS = (
     "the and with from that this these they them it its you your our she his were would could "
     "should which what when where who until before after between every since because there not "
@@ -100,7 +100,7 @@ def as_read(text, pattern):
 def _is_english(text):
     """Returns whether a text with a date is in English, by its words, or else by the date's form.
 
-    Words that English shares with others show it together, if no other language has all of them.
+    Words that English shares with other languages count if no other language has all of them.
     """
     words = _words_of(text)
     num_english, num_other = len(words & _ENGLISH), len(words & _OTHER)

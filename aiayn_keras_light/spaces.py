@@ -20,7 +20,7 @@ _APART = re.compile(
     "|[。，、；：！？「」『』【】《》〈〉（）]+"
 )
 _APART_AS = "\x1f"
-"""A space to regular expressions, and in no pattern of a number or a name."""
+"""Counts as a space in regular expressions, but is in no pattern of a number or a name."""
 _SMALL, _CAPITAL = "a-zß-öø-ÿа-яё", "A-ZÀ-ÖØ-ÞА-ЯЁ"
 _MARK = re.compile(
     rf"""(?x)
@@ -80,14 +80,14 @@ def space_of_break(left, right):
 
 
 def with_spaces(text, pattern):
-    """A text with the spaces that are missing after marks and before units.
+    """Adds the spaces that are missing in a text after marks and before units.
 
     Placeables such as URLs stay as they are, and so do the commas of a row of a table.
 
     Args:
         text: A string, perhaps of several lines.
-        pattern: Compiled pattern of placeables. Its group `unit` matches at a number beside its
-            unit, and `cut` at marks of markup, which commas between cells are.
+        pattern: Compiled pattern of placeables. Its group `unit` matches a number beside its unit,
+            and `cut` the marks at which a line is cut, such as commas between cells.
 
     Returns:
         A string.

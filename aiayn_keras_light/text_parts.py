@@ -71,8 +71,8 @@ def joined(parts, translations):
         translations: The `Translation` of each of the words.
 
     Returns:
-        A `Translation`. Its hypotheses are the best combinations of those of the parts, at most as
-        many as one part has; scores are sums.
+        A `Translation`. Its hypotheses are the best combinations of the parts' hypotheses, at most
+        as many as one part has; scores are sums.
     """
     distinct = [_distinct(each.hypotheses) for each in translations]
     count = max(map(len, distinct), default=1)
@@ -97,7 +97,7 @@ def _distinct(hypotheses):
 
 
 def _in_order(last):
-    """The hypotheses of the parts from a pair of the last one and the pair before it."""
+    """The hypotheses of all parts, given the last one in a pair with the pair before it."""
     hypotheses = []
     while last is not None:
         each, last = last
@@ -111,7 +111,7 @@ def _joined_hypotheses(parts, hypotheses):
         text = begin_alike(words, each.text)
         if words[0].isupper() and not any(map(str.isalpha, whole)):
             text = text[:1].upper() + text[1:]
-        # Beside Chinese words there was nothing; other words need a space.
+        # Chinese words stood without spaces; words of other languages need them.
         before = UNSPACED_LETTER.match(words[0]) and _need_space(whole, text)
         after = UNSPACED_LETTER.match(words[-1]) and _need_space(text, kept)
         whole += f"{' ' * bool(before)}{text}{' ' * bool(after)}{kept}"
@@ -161,7 +161,7 @@ def without_asides(text, pattern):
 
 
 def with_asides(text, asides):
-    """Puts translated words in brackets in the place of their signs, or at the end without one."""
+    """Replaces signs by translated words in brackets, which go to the end if their sign is lost."""
     for number, aside in enumerate(asides):
         sign = chr(_FIRST_SIGN + number)
         text = (text if sign in text else f"{text} {sign}").replace(sign, f"({aside})")
@@ -195,7 +195,7 @@ def translate_ellipses(texts, translate, progress=None):
 
 
 def with_last_ellipsis(source, translation):
-    """Puts the ellipsis at the end of a sentence, if it has one, at that of its translation."""
+    """Ends a translation with the ellipsis at the end of its sentence, if there is one."""
     last = _LAST.search(source)
     return _ending(translation, last["mark"]) if last else translation
 
@@ -204,7 +204,7 @@ class _Part(NamedTuple):
     """A part of a text.
 
     Attributes:
-        text: The text for the model, with a full stop in the place of an ellipsis at its end.
+        text: The text for the model, with a full stop instead of an ellipsis at its end.
         ellipsis: The ellipsis, or nothing.
         space: What follows: a space, and perhaps an ellipsis that stands alone.
     """
@@ -286,7 +286,7 @@ def _with_ellipsis(translation, ellipsis):
 
 
 def _ending(text, ellipsis):
-    """A text with an ellipsis in the place of the full stop, or other ellipsis, at its end."""
+    """A text with this ellipsis instead of the full stop, or of another ellipsis, at its end."""
     words = text.rstrip(_CLOSING)
     closers = text[len(words) :]
     return words.rstrip(".…。") + ellipsis + closers

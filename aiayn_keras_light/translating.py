@@ -31,8 +31,8 @@ class Hypothesis:
     Attributes:
         text: The translation.
         score: Its log-probability in nats, the end token included, without penalties.
-        normalized_score: The score divided by the length penalty. Hypotheses are ranked by it or,
-            with a coverage penalty, by the sum of both.
+        normalized_score: The score divided by the length penalty. Hypotheses are ranked by it; with
+            a coverage penalty, by its sum with that penalty.
         tokens: Its wordpieces.
         alignment: Float32 array `(T, S)`, the attention of each wordpiece and of the end token to
             each source wordpiece and its end token (the decoder's last layer, mean of the heads);

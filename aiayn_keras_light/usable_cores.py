@@ -15,7 +15,7 @@ def usable_cores():
     """Returns the number of cores that this process may use, at least 1.
 
     It is limited by the affinity of the process and by the quota of a container, such as that of
-    `docker run --cpus 2`, about which the machine's number of cores says nothing. Quotas are read
+    `docker run --cpus 2`, which the machine's number of cores does not reflect. Quotas are read
     as in https://github.com/joblib/loky/blob/3.5.5/loky/backend/context.py (`_cpu_count_cgroup`).
     """
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

@@ -23,11 +23,11 @@ from aiayn_keras_light.translating import map_in_threads
 from aiayn_keras_light.usable_cores import usable_cores
 
 _first_process = None
-"""Id of the process whose backend has started threads, of this one or of one it was forked from."""
+"""Id of the process whose backend started threads: this one, or one that it was forked from."""
 
 
 def note_model():
-    """Notes that a model is built, for which TensorFlow and JAX start threads, PyTorch does not."""
+    """Notes that a model is built: TensorFlow and JAX start threads for that, PyTorch does not."""
     global _first_process
     if _first_process is None and keras.config.backend() != "torch":
         _first_process = os.getpid()
@@ -40,8 +40,8 @@ def begin_computing(*models):
         *models: Those whose weights are read outside of a training step, see `put_back_variables`.
 
     Raises:
-        RuntimeError: In a process that was forked after a model was used, or on TensorFlow and JAX
-            built, in the process that it was forked from. On JAX, while another thread trains.
+        RuntimeError: In a process that was forked from one that had used a model or, on TensorFlow
+            and JAX, built one; and on JAX, while another thread trains.
     """
     global _first_process
     if _first_process is None:
@@ -143,7 +143,7 @@ def _compile_tensorflow(function, models):
 
 
 _OLDEST_JAX = (0, 6, 1)
-"""The compilers of older versions get searches of groups of sentences wrong, without a word."""
+"""Older versions compile searches of groups of sentences wrongly, without an error."""
 
 
 def _compile_jax(function, models):
@@ -189,7 +189,7 @@ def _compile_torch(function, models):
 
 
 def backend_name():
-    """Name of Keras' backend, to be written down."""
+    """Name of Keras' backend, for a training's notes."""
     return keras.config.backend()
 
 
@@ -266,7 +266,7 @@ def while_loop(cond, body, loop_vars, is_small=False):
         cond: Function of the loop variables that returns whether to continue.
         body: Function of the loop variables that returns the next ones.
         loop_vars: Tuple of nested tensors.
-        is_small: Whether the tensors are small; they then keep their shapes.
+        is_small: Whether the tensors are small; if so, no step may change their shapes.
     """
     if keras.config.backend() == "torch":  # without conversions, so a counter stays one of Python
         while cond(*loop_vars):
@@ -318,7 +318,7 @@ def _whole():
 
 
 class _FewerThreads:
-    """Lets PyTorch use fewer threads an operation while calls that ask for it are running."""
+    """Lets PyTorch use fewer threads per operation while calls that ask for it are running."""
 
     def __init__(self):
         self._lock, self._divisors, self._usual = threading.Lock(), [], None
@@ -381,8 +381,7 @@ def run_one_operation_at_a_time():
 
     On a CPU TensorFlow also runs operations side by side, and small ones then wait for each
     other's threads: a model of width 128 trains about a tenth faster this way on two cores, a
-    model of width 256 or 512 no faster, or slower. As above, TensorFlow must not have computed
-    anything.
+    model of width 256 or 512 no faster, or slower. TensorFlow must not have computed anything yet.
     """
     if keras.config.backend() == "tensorflow":
         import tensorflow as tf

@@ -32,7 +32,7 @@ def divide_batches_among_cores():
 
     if len(tf.config.list_physical_devices()) > len(tf.config.list_physical_devices("CPU")):
         return False
-    # TensorFlow's error says that it has begun to compute.
+    # TensorFlow raises this error if it has already begun to compute.
     with contextlib.suppress(RuntimeError):
         tf.config.threading.set_intra_op_parallelism_threads(1)
         tf.config.threading.set_inter_op_parallelism_threads(usable_cores())

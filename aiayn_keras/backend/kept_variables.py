@@ -17,7 +17,7 @@ TRAINABLE_HAVE_CHANGED = (
 )
 
 _running = []
-"""Pairs of a model with which Keras computes, and the thread that does, the innermost last."""
+"""Stack of the models that Keras is computing with, each in a pair with the thread that does so."""
 
 
 def build_optimizer(model):

@@ -178,11 +178,11 @@ def swap_heads(x):
 
 
 def attends_by_rows(num_sentences):
-    """True if each hypothesis attends with a batch axis of its own, all of them to the same keys.
+    """True if hypotheses should attend one by one, as a batch of single rows with the same keys.
 
     TensorFlow divides a product of one head among threads if it has more than 16,384 terms, as with
-    4 hypotheses of 17 positions and a width of 64. Waking them takes 20 to 60 µs, where the product
-    itself takes 2. It never divides products of a single row.
+    4 hypotheses of 17 positions and a width of 64. Waking the threads takes 20 to 60 µs, but the
+    product itself only 2 µs. Products of a single row are never divided.
 
     Args:
         num_sentences: Number of sentences, None if it is not known.
@@ -232,14 +232,14 @@ def top_k(x, k):
     if keras.config.backend() == "jax":
         import jax
 
-        # Where only a part of the k values is used, XLA would sort all of `x` for it. With one
-        # barrier for both, the compiler ends the process where several devices share the batch.
+        # If only some of the k values were used, XLA would sort all of `x` for them. A single
+        # barrier for both makes the compiler crash if several devices share the batch.
         values, positions = map(jax.lax.optimization_barrier, (values, positions))
     return values, lean_ops.cast(positions, "int32")
 
 
 def initial_length(length, token_ids):
-    """The length of an empty cache: 0 if it grows, otherwise `length`.
+    """The length of an empty cache: 0 if the cache grows with each step, otherwise `length`.
 
     Args:
         length: Number of positions that the cache must hold in the end.
@@ -337,7 +337,7 @@ def drop(x, rate, seed_generator):
     Returns:
         Float tensor of `x`'s shape and dtype.
     """
-    num_dropped = round(rate * 2**16)  # of the numbers of 16 bits
+    num_dropped = round(rate * 2**16)  # how many of all 16-bit numbers drop a unit
     has_pairs = x.shape[-1] is not None and x.shape[-1] % 2 == 0
     if keras.config.backend() == "tensorflow" and has_pairs and 0 < num_dropped < 2**16:
         return x * (_mask_of_16_bits(x, num_dropped, seed_generator) * (1 / (1 - rate)))
@@ -375,7 +375,7 @@ def _random_numbers(seed, shape):
 
 
 def seed_torch_dropout(*numbers):
-    """Seeds torch's own generator, Keras' source of dropout on PyTorch; else does nothing."""
+    """Seeds torch's own generator, from which Keras draws dropout, if PyTorch is the backend."""
     if keras.config.backend() == "torch":
         import torch
 

@@ -3,7 +3,7 @@
 Keras lets the class, `call` and settings of a layer be changed once it is built
 (`feed_forward.activation = gelu`, `block.call = mine`), and the layer follows. Code that repeats
 its computation does not: a compiled function, the decoder of a search, another program's format, a
-config. All of them notice the change here.
+config. This module lets all of them notice the change.
 
 Weights change, too. Comparing their values would take longer than translating a sentence. Each
 backend has a cheaper sign: JAX's arrays never change, PyTorch counts changes, and TensorFlow writes
@@ -24,7 +24,7 @@ _SETTINGS = (
     *("num_heads", "key_dim", "value_dim", "causal", "table", "logit_soft_cap"),
     *("join", "_attend"),
 )
-"""Attributes, methods among them, that change what a layer computes, if it has them."""
+"""Attributes and methods that, if a layer has them, determine what it computes."""
 _AS_BUILT, _NOTHING = "_settings_as_built", SimpleNamespace()
 
 
@@ -40,7 +40,7 @@ def note_settings(layers):
 def computation_of(layer):
     """A hashable value that changes if a layer computes something else from the same weights."""
     settings = vars(layer)
-    # Not a setting, as others do know adapters: they merge their weights, multiplied by this.
+    # Not among the settings, since exports can handle adapters: they merge the weights times this.
     lora_alpha = settings.get("lora_alpha")
     return type(layer), _call_of(layer), lora_alpha, *map(_hashable, map(settings.get, _SETTINGS))
 
@@ -135,8 +135,8 @@ class WeightsSnapshot:
         return self._signs == signs
 
 
-# For each backend, a function that makes a function of no arguments. That returns a list of signs
-# that change with the variables, and what must be held to keep them valid.
+# For each backend, a function that makes a function without arguments. This returns a list of signs
+# that change when the variables do, and the objects that must be kept for the signs to stay valid.
 
 
 def _of_tensorflow(variables):

@@ -1,4 +1,4 @@
-"""Projection to logits and cross-entropy in one, on JAX and TensorFlow."""
+"""Projection to logits and cross-entropy in one operation, on JAX and TensorFlow."""
 
 import math
 
@@ -16,12 +16,12 @@ def projects_in_loss():
 
 
 def projected_cross_entropy(hidden_states, matrix, labels, weights, label_smoothing):
-    """Label-smoothed cross-entropy of hidden states, and what metrics want to know of each token.
+    """Label-smoothed cross-entropy of hidden states, and what the metrics need of each token.
 
-    On JAX the positions are processed in chunks: for each the logits, its share of the loss
-    and at once the gradients. So the logits of all positions, which differentiation would keep
-    from the loss to the gradient, are never in memory. TensorFlow, which does not fuse passes over
-    the logits, makes two: their softmax, and the gradient.
+    On JAX the positions are processed in chunks, and the loss and the gradients of a chunk are
+    computed together. So the logits of all positions are never in memory at once; differentiation
+    would keep them until it computes the gradient. TensorFlow does not fuse passes over the logits,
+    so it makes two: one for their softmax, and one for the gradient.
 
     Args:
         hidden_states: Float tensor `(B, T, D)`.
@@ -91,7 +91,7 @@ def _in_chunks(hidden_states, matrix, labels, weights, label_smoothing):
     import jax.numpy as jnp
 
     B, T = labels.shape
-    # With fewer tokens than D, a chunk would mostly add up gradients of the matrix.
+    # A chunk with fewer tokens than D would spend most of its time adding up the matrix's gradient.
     most_chunks = min(max(B * T // matrix.shape[1], 1), _MAX_CHUNKS)
     positions = math.ceil(T / most_chunks)
     chunks = math.ceil(T / positions)
@@ -129,7 +129,7 @@ def _cross_entropy(scores, labels, label_smoothing):
     is_label = jnp.arange(V, dtype=labels.dtype) == labels[..., None]
     highest = jnp.max(scores, axis=-1, keepdims=True)
     log_normalizer = highest[..., 0] + jnp.log(jnp.sum(jnp.exp(scores - highest), axis=-1))
-    # A sum, where taking the label's logit would write all of them out first.
+    # A sum, since looking up the label's logit would write all logits to memory first.
     of_label = jnp.sum(jnp.where(is_label, scores, 0.0), axis=-1)
     losses = log_normalizer - (1.0 - label_smoothing) * of_label
     if label_smoothing:

@@ -128,10 +128,9 @@ def multiply_packed(x, kernel):
 
 
 def append_in_place(cached, new, index, first_positions=12):
-    """`append_position` of `aiayn_keras.backend.kernels`, in room that grows by half.
+    """`append_position` of `aiayn_keras.backend.kernels`, in a tensor that grows by half.
 
-    So few copies are made, and what leaves the cache with its sentence takes little empty room
-    along.
+    So the tensor is rarely copied, and little of it is unused when sentences are taken out.
     """
     width = new.shape[2]
     end = (int(index) + 1) * width

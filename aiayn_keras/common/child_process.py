@@ -25,10 +25,10 @@ from pathlib import Path
 import numpy as np
 
 MAX_BYTES = 3 << 29
-"""Memory of a child, beyond the size of the files that it reads."""
+"""Memory that a child may use, in addition to the size of the files that it reads."""
 
 MAX_SECONDS = 10.0
-"""Time for reading, beyond one second for each `_BYTES_PER_SECOND` of the files."""
+"""Time for reading, in addition to one second for each `_BYTES_PER_SECOND` of the files."""
 
 _MAX_START_SECONDS = 120.0
 """Time for starting Python and importing the reader's library, which may be on a slow disk."""
@@ -182,7 +182,7 @@ def _size(shape):
 
 
 def _bytes_on_disk(paths):
-    """Sizes of files without their holes, which take no space on the disk."""
+    """Total size of files, without the holes of sparse files, which take no space on the disk."""
     stats = [os.stat(path) for path in paths]
     return sum(min(stat.st_size, 512 * stat.st_blocks + 4096) for stat in stats)
 

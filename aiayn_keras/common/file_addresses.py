@@ -14,7 +14,7 @@ from aiayn_keras_light.files import atomic_path
 
 INSTALL = "pip install aiayn-keras[scale]"
 PROTOCOLS = frozenset({"file", "http", "https", "s3", "gs", "abfs", "hf"})
-"""Kinds of URLs. Others that fsspec knows run programs of the address, such as `reference://`."""
+"""Kinds of URLs. fsspec knows others that can run code from an address, such as `reference://`."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.:-]*)://", re.ASCII)
 _HUGGING_FACE = "hf://"

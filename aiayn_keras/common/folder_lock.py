@@ -32,8 +32,8 @@ def hold_lock(path):
 
     Missing folders are created, and removed afterwards if nothing else was put into them. The
     operating system releases the lock when its holder is killed; the two files left behind do not
-    lock anything. A link in the place of either file is refused: it is never followed, written to
-    or removed.
+    lock anything. If either file is a link, it is refused: it is never followed, written to or
+    removed.
 
     Args:
         path: A `pathlib.Path`.

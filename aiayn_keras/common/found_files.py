@@ -22,8 +22,8 @@ class FoundFile:
         address: Path or URL.
         bytes: Size in bytes.
         version: An object store's tag, or the inode and the times of the last modification and of
-            the last change of any kind, to detect changes of the contents. Programs can put the
-            former back, but not the latter.
+            the last change of any kind, to detect changes of the contents. Programs can reset the
+            time of modification, but not that of the last change.
     """
 
     address: str
@@ -57,14 +57,14 @@ def find_files(pattern):
 
 
 def _remedy(path):
-    """Sentence about what is in the place of a file; "" if nothing is."""
+    """Sentence that says what is there instead of a file; "" if nothing is."""
     if os.path.isdir(path):
         return f" It is a folder: for its files, give {path.rstrip('/')}/*."
     return " It is not a regular file." if os.path.exists(path) else ""
 
 
 def fixed_folder(pattern):
-    """Returns the folder that all files that a pattern matches are in, as an address.
+    """Returns the address of the folder that contains all files that a pattern may match.
 
     It ends before the first part of the pattern that matches several names; for a pattern that is
     the name of a file, it is the file's folder.
@@ -106,7 +106,7 @@ def check_unchanged(file):
 
 @contextlib.contextmanager
 def unchanged(*files):
-    """Context manager that raises a `CorpusError` if one of some `FoundFile`s changes meanwhile."""
+    """Context manager that raises a `CorpusError` if a `FoundFile` changes during the block."""
     for file in files:
         check_unchanged(file)
     try:

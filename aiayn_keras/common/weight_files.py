@@ -44,7 +44,7 @@ def new_weight_file(path, num_bytes):
     HDF5 crashes the process when the disk gets full, so nothing else writes HDF5.
 
     Args:
-        path: The file, which must not exist; a link counts.
+        path: Path of the file. Nothing may exist there yet, not even a broken link.
         num_bytes: Maximum size of the file.
 
     Yields:
@@ -129,12 +129,13 @@ def check_file_of_model(path):
 
 
 def check_depth(path, backbone, is_inner=False):
-    """Checks that a weight file is not from a deeper model: Keras would drop the further layers.
+    """Checks that a weight file is not from a deeper model, whose extra layers Keras would ignore.
 
     Args:
         path: The file, as Keras writes it, see `check_file_of_model`.
         backbone: The functional model whose numbers are in the file.
-        is_inner: Whether it is the one functional model within the model that the file is of.
+        is_inner: Whether the file is that of a model which contains `backbone` as its only
+            functional model.
 
     Raises:
         ValueError: If the file holds the numbers of more layers than the backbone has, or cannot be

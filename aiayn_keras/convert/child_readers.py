@@ -94,7 +94,7 @@ def read_safetensors(path):
 
 
 def _byte_counter():
-    """A function that adds up numbers of one byte, and raises a `ValueError` for too many."""
+    """Makes a function that counts one-byte numbers, and raises a `ValueError` for too many."""
     total = 0
 
     def count(size):
@@ -147,7 +147,7 @@ def _refusing(reason):
 
 # === Files of torch.save ===
 class _StandIn:
-    """An object that a pickle describes and that is not made; a subclass for each name."""
+    """Stands for an object that a pickle describes and that is never made; subclassed by name."""
 
     name = ""
 
@@ -216,7 +216,7 @@ def _stand_in(name):
 
 
 def _read_torch(path):
-    """The object in a file, and a function from the tensors in it to pairs for the caller."""
+    """Reads an object; returns it, and a function that gives a tensor's shape and its reader."""
     with open(path, "rb") as file:
         is_archive = file.read(2) == b"PK"
     return _read_torch_zip(path) if is_archive else _read_torch_legacy(path)
@@ -286,7 +286,7 @@ def _read_member(archive, name, max_bytes):
 
 
 def _read_torch_legacy(path):
-    """The format from before PyTorch 1.6, which PyTorch reads itself, with only tensors in it."""
+    """Reads the format from before PyTorch 1.6 with PyTorch's own reader, restricted to tensors."""
     import torch
 
     with _refusing(DAMAGED):

@@ -143,9 +143,9 @@ class _Settings:
 def _read_config(folder, model_bin, variables):
     """Reads `config.json`, or the variables that old models have instead.
 
-    For a model that begins with zeros, `decoder_start_token` becomes None, and `add_source_eos`
-    True: Marian reads an end token after each source, which CTranslate2's converter for
-    Transformers leaves to the caller.
+    If translations begin with zeros, `decoder_start_token` becomes None, and `add_source_eos`
+    True: Marian reads an end token after each source, and CTranslate2's converter for Transformers
+    leaves it to the caller to add one.
     """
     path = folder / "config.json"
     if model_bin.version < _FIRST_VERSION_WITH_CONFIG:

@@ -32,7 +32,7 @@ GENERATION_CONFIG = "generation_config.json"
 WEIGHT_FILES = "model.safetensors", SHARD_INDEX, "pytorch_model.bin"
 VOCABULARY_FILES = "source.spm", "target.spm", "vocab.json"
 TARGET_TABLE = "target_vocab.json"
-"""Names of the tokens in translations, where they have others; our export writes it then."""
+"""File with the names of the tokens in translations; our export writes it if they differ."""
 
 MAX_CONFIG_BYTES = 1 << 20
 _MAX_TABLE_BYTES = 1 << 26
@@ -170,8 +170,9 @@ def convert_marian(folder, dtype=None):
 def _search_defaults(folder):
     """The settings of a search in a folder of Hugging Face's, as our own `search_defaults`.
 
-    They are in `generation_config.json`, or in the `config.json` of older models. Without a
-    `length_penalty` it is 1, as there; without `num_beams` ours stays, where theirs would be 1.
+    They are in `generation_config.json`, or in the `config.json` of older models. A missing
+    `length_penalty` is 1, as in transformers; a missing `num_beams` is our default, and not 1 as
+    there.
 
     Raises:
         ValueError: If the file is damaged, or a setting is not one of ours.
@@ -338,7 +339,7 @@ def _name(piece):
 
 
 def _read_table(path, vocabulary_size):
-    """The numbers of tokens by their names, all numbers of the model once."""
+    """Reads the numbers of tokens by their names; each number of the model must occur once."""
     content = read_bytes(path, _MAX_TABLE_BYTES)
     table = parse(_Table, content, path, "It is not a table of tokens.").root
     if sorted(table.values()) != list(range(vocabulary_size)):

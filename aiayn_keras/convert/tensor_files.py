@@ -24,7 +24,7 @@ _LEGACY_START = pickle.dumps(0x1950A86A20F9469CFC6C, 2)
 """First bytes of files that `torch.save` wrote before PyTorch 1.6: a magic number."""
 
 _TORCH = "torch>=2.10"
-"""Reads the older format; earlier versions have known holes."""
+"""What reads the older format safely; earlier versions have known security holes."""
 
 SHARD_INDEX = "model.safetensors.index.json"
 MAX_INDEX_BYTES = 1 << 24
@@ -74,7 +74,7 @@ def read_fairseq_file(path, fields):
         fields: List of the names of wanted settings.
 
     Returns:
-        Dictionary of those of the settings that are there, and one of float32 arrays.
+        Dictionary of the wanted settings that the file has, and dictionary of float32 arrays.
 
     Raises:
         OSError: If the file is missing or not a regular file.

@@ -54,8 +54,8 @@ class Vocabulary:
         tokens: Tuple of strings.
         unknown: Row of the token for unknown words, if there is one.
         end: Row of the end token.
-        start: Row of the token with which translations begin; may be that of the end token or of
-            padding. None if they begin with zeros.
+        start: Row of the token with which translations begin, which may be the end token or
+            padding; None if they begin with zeros.
         pad: Row of padding, if there is one.
     """
 
@@ -75,7 +75,7 @@ class Vocabulary:
         return np.setdiff1d(np.arange(len(self.tokens)), self.rows())
 
     def output_rows(self):
-        """Rows of the output for our special tokens: a token that is two of them has one row."""
+        """Rows of the output for our special tokens; a start that is another of them has none."""
         rows = self.rows()
         if self.start in (self.pad, self.end):
             rows[START] = NONE
@@ -309,7 +309,7 @@ def build_tokenizer(vocabulary, source_model, target_model, origin, source_end=T
         ValueError: If the tokens are pieces of a SentencePiece model that is missing.
 
     Warns:
-        UserWarning: For words that hold a space or its sign, which no text of words can hold.
+        UserWarning: For words that contain a space or the sign for it: they cannot occur in a text.
     """
     models = []
     for words, model in (
@@ -375,7 +375,7 @@ def _distinct(words):
 def unreachable(i, taken):
     """An unused name. It contains a space, so it never matches text, which has `SPACE` instead."""
     name = f"row {i}"
-    while name in taken:  # by a model that was converted and exported before
+    while name in taken:  # by a model that was converted and exported earlier
         name += " "
     return name
 

@@ -23,7 +23,7 @@ DEFAULT_POSITIONS = 1024
 """Positions of a model whose sinusoids are not in the file and have no bound in its toolkit."""
 
 _MAX_SINUSOID_DIFFERENCE = 1e-6
-"""A table that differs less from the paper's sinusoids is taken for them."""
+"""A table that differs from the paper's sinusoids by less than this is taken for them."""
 
 
 # === Arrays of a file ===
@@ -122,7 +122,7 @@ def split_sinusoids(length, hidden_dim):
 
 
 def check_has_sinusoids(path, hidden_dim):
-    """Raises a `ValueError` for a width without sinusoids of two halves."""
+    """Raises a `ValueError` for a width that is odd or 2, which has no sinusoids in two halves."""
     if hidden_dim % 2 or hidden_dim < 4:
         raise ValueError(f"{path}: a width of {hidden_dim} has no sinusoids.")
 

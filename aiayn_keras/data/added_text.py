@@ -225,7 +225,7 @@ def extract_phrases(pairs):
 
 
 def _usual_form(forms, phrase):
-    """A phrase as it is mostly written inside sentences; word by word if it always begins one."""
+    """A phrase in its usual form within sentences, or word by word if it only begins them."""
     if forms[phrase]:
         return forms[phrase].most_common(1)[0][0]
     words = phrase.split()
@@ -336,7 +336,7 @@ def _places(probabilities, sizes, lengths):
 
 
 def _consistent(links, num_sources):
-    """Yields pairs of spans, `(first, last)` each, that no link leaves."""
+    """Yields pairs of spans, `(first, last)` each, whose links all stay within the pair."""
     target_of, source_of = dict(links), {j: i for i, j in links}
     for first in sorted(target_of):
         for last in range(first, min(first + _MAX_SOURCE_WORDS, num_sources)):

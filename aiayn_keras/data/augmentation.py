@@ -21,7 +21,7 @@ _FULL_STOPS = tuple(".。｡।॥۔։።။។")
 _CALLS_AND_QUESTIONS = "!?！？؟፧"
 _FINAL_MARKS = (*_FULL_STOPS, *_CALLS_AND_QUESTIONS, "…")
 _MARKS_WITHOUT_SPACE = tuple("。｡！？")
-"""Marks that no space follows, in Chinese and Japanese."""
+"""Marks that are not followed by a space, in Chinese and Japanese."""
 _NAME = re.compile(r"\b[^\W\d_a-z][^\W\d_A-Z]+\b")
 _NUMBER = re.compile(r"[0-9]+")
 _NUMBER_WITH_MARKS = re.compile(r"[0-9]+(?:[.,:/-][0-9]+)*")
@@ -111,8 +111,8 @@ def augment(
         quoted: Share of the resulting texts in quotation marks, in [0, 1].
         shorthand: Share of the resulting texts whose source is in English shorthand, in [0, 1].
         phrases: Number of added words and phrases, as a share of all pairs, in [0, 1].
-        variants: Number of times that all of this is done, each time with other random choices; the
-            text becomes that many times as long, at most 100.
+        variants: Number of times that all of this is done, at most 100, each time with other random
+            choices. The text becomes that many times as long.
         seed: Non-negative seed of all random choices.
 
     Returns:
@@ -164,7 +164,7 @@ def augment(
 
 
 def warn_of_unused_shares(text, **shares):
-    """Warns of the kinds of changes for which a text has no pair; `augment` leaves it as it is.
+    """Warns of kinds of changes that no pair of a text allows; `augment` does not make them.
 
     Args:
         text: A `ParallelText`.
@@ -273,7 +273,7 @@ def _vary(pairs, share, change, random):
 
 
 def _with_other_numbers(source, target, random):
-    """Exchanges the numbers of both sides; None unless both write the same numbers alike.
+    """Exchanges the numbers of both sides; None unless both write the same numbers identically.
 
     A model that reads `3,000` as `3.000` and copies decimals would write `3.000.50`.
     """
@@ -281,7 +281,7 @@ def _with_other_numbers(source, target, random):
     if not written or sorted(written) != sorted(_NUMBER_WITH_MARKS.findall(target)):
         return None
     found = _NUMBER.findall(source)
-    # One is singular; and a number of fixed length stands in a time, a date, or a group of three.
+    # 1 takes the singular, so it stays. In a time, a date or a group of three, the length stays.
     plural = set(found) - {"0", "1"}
     joined = {
         number for number in plural if re.search(rf"[.,:/-]{number}|{number}[.,:/-]\d", source)
@@ -443,7 +443,7 @@ def _neighbor(letter, random):
 
 
 def _changes(cases):
-    """Changes to a text, in their order, by the name of their share."""
+    """Functions that change a text, in the order of their use, by the names of their shares."""
     return {
         "shorthand": _in_shorthand,
         "upper_cased": functools.partial(_in_capitals, cases),

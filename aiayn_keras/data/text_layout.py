@@ -124,7 +124,7 @@ def check_columns(path, sides, lines):
         return
     first = itertools.islice(lines, _LINES_TO_LOOK_AT)
     rows = [line.split("\t") for line in first if not isinstance(line, BadLine)]
-    columns = list(zip(*rows, strict=False))  # as many as the shortest row has
+    columns = list(zip(*rows, strict=False))  # as many columns as the shortest row has
     with_sentences = [
         number
         for number, column in enumerate(columns, start=1)
@@ -149,7 +149,7 @@ def _is_numbered_name(text):
 
 
 def _fault_of_column(cells, has_heading=False):
-    """Says why a sequence of cells, perhaps below a heading, cannot be sentences; else `None`."""
+    """Says why cells, apart from a possible heading, cannot be sentences; `None` if they can be."""
     first = int(has_heading)
 
     def are_all(test):
@@ -170,16 +170,17 @@ def _fault_of_column(cells, has_heading=False):
 def check_quotes(path, sides):
     """Refuses a tab-separated file whose cells are quoted as in CSV.
 
-    Spreadsheets and pandas write such files: a cell with a quotation mark, or with a comma, or
-    every cell, is put into quotation marks, and those inside it are doubled.
+    Spreadsheets and pandas write such files: they put every cell, or each one with a quotation mark
+    or a comma, in quotation marks, and double those inside.
 
     Args:
         path: Its path or address.
-        sides: Sequences of what its first two columns hold.
+        sides: The cells of its first two columns, as two sequences.
 
     Raises:
-        CorpusError: If all quotation marks are of this kind, and some are doubled, or no cell that
-            needs none has any; or if every cell is in quotation marks, whatever is inside.
+        CorpusError: If every cell is in quotation marks, whatever is inside; or if each cell with
+            quotation marks is quoted in this way, and some marks are doubled or all of several
+            cells with a comma are quoted.
     """
     num_cells = num_quoted = num_quoted_commas = num_bare_commas = 0
     has_doubled, has_others = False, False
@@ -231,7 +232,7 @@ def check_line_ends(paths, pairs):
 
     Args:
         paths: Paths or addresses of one file of pairs, or of two files.
-        pairs: The only pair of each such file, or of several ones.
+        pairs: List of the one pair that was read; for a corpus of several such files, one of each.
 
     Raises:
         CorpusError: If there are carriage returns in every pair.

@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 _TURKIC_SHARE = 0.1
-"""Share of texts with ı or İ from which on a language is one that has both i and ı."""
+"""A language has both i and ı if more than this share of its texts contains ı or İ."""
 _GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]")
 # The word Ή ("or") keeps its accent, which tells it from the article.
 _ACCENTS_OF_GREEK_CAPITALS = re.compile(

@@ -118,8 +118,8 @@ def search_tokens(
             hypotheses of a sequence are consecutive rows. JAX traces it, so it must compute
             with tensors and keep the shapes of its cache.
         start_token_ids: Integers `(B,)`, the first token of every sequence.
-        end_token_id: The token that ends a sequence. As in `translate`, it ends nothing if it is
-            not among the W best continuations of a step.
+        end_token_id: The token that ends a sequence. As in `translate`, it only does so if it is
+            among the W best continuations of a step.
         cache: Nested tensors that `next_token` keeps from step to step. Their first axis is B; they
             are repeated for the W hypotheses.
         forbidden_token_ids: Tokens that are never chosen, such as padding.

@@ -105,7 +105,7 @@ def beam_search(inputs):
 
 
 def _search_on(search, state, is_unfinished, finish_step=None, is_single=False):
-    """Repeats the step of a search.
+    """Repeats the step of a search while the search is unfinished.
 
     Args:
         search: A `BeamSearch`.
@@ -221,7 +221,7 @@ class BeamSearch(NamedTuple):
         return ops.logical_and(state.index < self.length, ops.any(state.can_improve))
 
     def draw(self, state):
-        """Draws the best continuations of the live hypotheses; α plays no part in it.
+        """Draws the best continuations of the live hypotheses, regardless of α.
 
         Returns:
             The state with the cache of this step, and the `_Candidates`.
@@ -239,7 +239,7 @@ class BeamSearch(NamedTuple):
         return state._replace(cache=cache), candidates
 
     def grow(self, state, candidates):
-        """Lets candidates finish and live on.
+        """Adds candidates to the finished hypotheses, and makes the live ones of the next step.
 
         Returns:
             The state of the next step.
@@ -417,7 +417,7 @@ def _store_results(state):
 def _drop_finished(state):
     """Leaves out the sentences that are done, if they are at least an eighth of all.
 
-    For fewer, copying the cache of the others is not worth it.
+    If fewer are done, copying the cache of the others is not worth it.
 
     Args:
         state: A `BeamState`.

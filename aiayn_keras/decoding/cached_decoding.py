@@ -40,8 +40,8 @@ class DecoderCache(NamedTuple):
             `lay_out_keys` orders them; the slot of a hypothesis changes fastest.
         visible: Boolean tensor `(B, W, L·W)`, True at the slots that a hypothesis has come
             through, one at each position.
-        coverage: Float32 tensor `(B, W, S)`, the attention that each source token has had from
-            what a hypothesis has written; an empty tuple if it is not tracked.
+        coverage: Float32 tensor `(B, W, S)`, the attention that each source token has received
+            from the tokens of a hypothesis; an empty tuple if it is not tracked.
     """
 
     memory: Any
@@ -114,7 +114,7 @@ class DecoderCache(NamedTuple):
         """Adds the attention `(N, H, Q, S)` of a new position, the mean of its heads."""
         if isinstance(self.coverage, tuple):
             return self
-        # In the shape that a loop knows, if that of the attention is not known as well.
+        # Loops know the shape of `coverage`, even where that of the attention is not known.
         attention = ops.reshape(ops.mean(attention, axis=1), ops.shape(self.coverage))
         return self._replace(coverage=self.coverage + attention)
 
@@ -273,7 +273,7 @@ def start_decoding(
         num_beams: Number of beams W that share a `DecoderCache`. If not given, the cache is a
             `_RowCache`, for KerasHub's samplers.
         track_coverage: Whether the cache sums up the attention of every source token.
-        decoder: The backbone's `FrozenDecoder`, where it is made already.
+        decoder: The backbone's `FrozenDecoder`, if it has been made already.
 
     Returns:
         Function `(token ids (B·W, L), cache, index) -> (logits (B·W, V), hidden states

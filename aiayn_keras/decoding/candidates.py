@@ -64,14 +64,15 @@ _BLOCK_SIZES = (64, 8)
 def top_log_probs(logits, k, selectable=None, is_small=False):
     """The k most probable tokens of every row, and their log-probabilities.
 
-    Softmax is the one pass over all tokens that every backend has made fast. What it divided by is
-    read off the probability of the most probable token, which cannot underflow; the candidates are
-    subtractions. For few rows, TensorFlow's softmax takes longer than the sum that it divides by.
+    Softmax is the one pass over all tokens that is fast on every backend. Its divisor follows from
+    the probability of the most probable token, which cannot underflow, and is then subtracted from
+    the candidates' logits as a logarithm. For the few rows of a single sentence, the divisor is
+    summed up without softmax, which is quicker on TensorFlow.
 
     Args:
         logits: Float32 tensor `(N, V)`, V known.
         k: Number of tokens, at most V.
-        selectable: The logits with -inf where a token may not be among the k, if any.
+        selectable: The logits, with -inf for tokens that may not be among the k; None if all may.
         is_small: Whether the rows are of a single sentence.
 
     Returns:
@@ -165,7 +166,7 @@ class TokenLimits(NamedTuple):
 
         Returns:
             Integer tensor `(B, W, C)` and log-probabilities `(B, W, C)`, -inf for a candidate
-            that may not be chosen. There are at least 2·W that may, if the vocabulary has them.
+            that may not be chosen. At least 2·W may, if the vocabulary is large enough.
         """
         logits = ops.cast(logits, "float32")
         allowed_logits, selectable = logits, None

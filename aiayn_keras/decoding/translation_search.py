@@ -1,7 +1,7 @@
-"""The search for the translations of a batch of token ids, by us or by another engine.
+"""The search for the translations of a batch of token ids, our own or that of another engine.
 
 `TranslationSearch.find` is a pure function of tensors, to be compiled or exported. Engines are
-other programs that search, used where they find the same as our own search.
+other programs that can search; `"auto"` uses one if it finds the same as our own search.
 """
 
 import abc
@@ -244,8 +244,8 @@ class TranslationSearch:
                 included.
             max_lengths: Integer tensor `(B,)`, maximum number of tokens between start and end, at
                 most `L - 2`.
-            min_length: Integer scalar, minimum number of tokens between start and end. It is
-                read unless `options.min_length` is 0.
+            min_length: Integer scalar, minimum number of tokens between start and end; ignored if
+                `options.min_length` is 0.
         """
         tokenizer, options = self.tokenizer, self.options
         if prompt is None:

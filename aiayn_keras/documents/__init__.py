@@ -1,4 +1,4 @@
-"""Texts to sentences and back, byte for byte, in TensorFlow operations.
+"""Splitting texts into sentences and joining them again, byte for byte, in TensorFlow operations.
 
 The served graph and `translate_documents` run the same functions, so they find the same sentences.
 
@@ -10,6 +10,5 @@ The served graph and `translate_documents` run the same functions, so they find 
 | `splitting` | texts to separators and sentences, and back; long sentences to parts |
 | `sentence_ends` | the marks that end a sentence, and strings cut at given bytes |
 
-Every operation of the splitting is one of TensorFlow's or TensorFlow Text's that stock TensorFlow
-Serving has.
+Splitting only uses operations of TensorFlow and TensorFlow Text that stock TensorFlow Serving has.
 """

@@ -1,8 +1,8 @@
-"""Texts of any length: to sentences, through `translate`, and back with their layout.
+"""Texts of any length: split into sentences, translated, and joined again with their layout.
 
-A text may have more tokens than the model has positions. Or it has so many sentences that it is
-longer than the texts that the model has learned to read; the model would leave some of them out.
-Such texts are split as documents are; the translations of the parts make up that of the text.
+A text may have more tokens than the model has positions. Or it may have so many sentences that it
+is longer than any text the model has learned to read; the model would leave some of them out. Such
+texts are split as documents are, and the translations of their parts are joined.
 """
 
 import functools
@@ -58,7 +58,7 @@ def translate_by_sentence(texts, translate, tokenizer, max_sequence_length):
     rows = [row for row, (_, sentences) in enumerate(documents) for _ in sentences]
     try:
         translations = translate([each for _, sentences in documents for each in sentences])
-    except TextTooLongError as error:  # a character of more wordpieces than the model has positions
+    except TextTooLongError as error:  # one character has more wordpieces than there are positions
         raise TextTooLongError("texts", rows[error.index], error.reason) from error
     except NoTranslationError as error:
         translations = error.translations
@@ -85,8 +85,8 @@ def translate_any_length(
 ):
     """Translates texts, some of them perhaps too long; see `TransformerSeq2SeqLM.translate`.
 
-    A text of several parts has the hypotheses that theirs combine to: scores, also normalized ones,
-    are sums, and an alignment's blocks are those of the parts.
+    The hypotheses of a text of several parts are combinations of the parts' hypotheses: scores and
+    normalized scores are added, and alignments become the blocks of a larger one.
 
     Args:
         texts: List of strings.
@@ -150,7 +150,7 @@ def _translate_any_length(long_text, search, translate, prefixes, texts, progres
 def _split_long_texts(texts, tokenizer, max_sequence_length, of_any_length):
     """Separators and sentences of the texts that are too long, by their rows.
 
-    Unless `of_any_length`, only of those for which the model has positions enough.
+    Without `of_any_length`, texts with more tokens than the model has positions are left out.
     """
     if tokenizer.learned_length is None and not of_any_length:
         return {}
@@ -254,7 +254,7 @@ def _join(separators, sentences, parts):
 
 
 def _blocks(parts):
-    """Alignment of a whole: a row for each wordpiece and one for the last end token."""
+    """Joins alignments of parts: a row for each wordpiece, and one for the last end token."""
     blocks = [part.alignment[:-1] for part in parts[:-1]] + [parts[-1].alignment]
     whole = np.zeros((sum(map(len, blocks)), sum(each.shape[1] for each in blocks)), "float32")
     row = column = 0

@@ -1,4 +1,4 @@
-"""The ends of sentences: lines cut after them, with the string operations that this takes.
+"""The ends of sentences, found with string operations of TensorFlow; lines are cut after them.
 
 A copy of the line is rewritten so that only marks that end a sentence are left; TensorFlow Text's
 sentence breaker then finds them, and the line itself is cut at the same bytes.
@@ -66,7 +66,7 @@ def is_among(values, wanted):
 
 
 NO_END, _MAYBE = "\x02", "\x01"
-"""Marks in the place of full stops that end no sentence, and of those that perhaps do."""
+"""Marks that replace full stops that do not end a sentence, and those that may or may not."""
 
 # Never the last word of a sentence: something follows that they belong to.
 _BEFORE_SOMETHING = (
@@ -97,7 +97,7 @@ _NO_WORD = r"([^\p{L}\p{N}]|$)"
 
 # Pairs of a pattern and an equally long rewrite, for every line in turn.
 _RULES = (
-    # TensorFlow Text goes through spaces byte by byte, and begins sentences in the midst of one.
+    # TensorFlow Text goes through spaces byte by byte, and begins sentences in the middle of one.
     (r"[\x{85}\x{a0}]", "  "),
     (r"[\x{1680}\x{2000}-\x{200b}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}]", "   "),
     # It closes brackets after a mark, but no quotes: 'He said "Go!" She went.'
@@ -158,7 +158,7 @@ def sentences_of_lines(lines):
 
 
 def _write_other_marks(lines):
-    """Copies of lines, equally long, in which only marks that end a sentence are left."""
+    """Copies lines so that, at the same length, only marks that end a sentence are left in them."""
     import tensorflow as tf
 
     copies = _rewrite(lines, _RULES)

@@ -1,8 +1,8 @@
-"""Texts to separators and sentences, and back.
+"""Splits texts into separators and sentences, and joins them again.
 
 `split_texts` cuts texts at line breaks, tabs and the bars of tables, then after sentences, then
 where a sentence has too many wordpieces; spaces, bullets and numbers around a sentence go to the
-separators, which are not translated. `join_texts` puts translations in the place of the sentences.
+separators, which are not translated. `join_texts` replaces the sentences by their translations.
 """
 
 import importlib.util
@@ -113,8 +113,8 @@ def _halve_long_sentences(segments, rows, count, limit):
 
     def next_places(segments):
         laid_out = lay_out(segments)
-        # Too long in any case: counting its pieces in every round would take as much time and
-        # memory again as all the rest (10 MB: 124 s and 4.3 GB instead of 72 s and 2.3 GB).
+        # Too long in any case, so its pieces are not counted: that would double the time and the
+        # memory of all rounds (10 MB: 124 s and 4.3 GB instead of 72 s and 2.3 GB).
         is_huge = tf.cast(tf.strings.length(laid_out.sentence), tf.int64) > max_bytes
         is_long = is_huge | (count(tf.where(is_huge, "", laid_out.sentence)) > limit)
         places = _best_places(tf.boolean_mask(laid_out.sentence, is_long))
@@ -149,7 +149,7 @@ def _best_places(sentences):
 
 
 def _costs(codes):
-    """Cost of a cut before each of all characters, float32; that of no cut before the first."""
+    """Float32 cost of a cut before each character; before the first one, that of no cut."""
     import tensorflow as tf
 
     values = codes.values

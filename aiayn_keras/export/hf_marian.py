@@ -33,14 +33,14 @@ EPSILON = 1e-5
 _MIN_EPSILON = 1e-12
 
 _CLOSE = 2.5e-4
-"""Difference below which a table holds the sinusoids, maybe kept in float16 meanwhile."""
+"""A table that differs by less holds the sinusoids, which may have been rounded to float16."""
 
 ACTIVATIONS = {
     keras.activations.relu: "relu",
     keras.activations.silu: "swish",
     keras.activations.gelu: "gelu",  # without approximation, as Keras' own default
 }
-"""Their names of activations."""
+"""Names of activations in Marian's configuration."""
 
 
 LANGUAGE = "▁>>", "<<"
@@ -56,7 +56,7 @@ def _write_marian_tokens(folder, tokenizer, max_sequence_length):
     The tokenizer there gives the same ids, except for these texts:
 
     - The names of special tokens, such as `</s>`, are these tokens wherever a text has them.
-    - `>>xx<<` is a token where a text begins with it, and unknown if there is none of this name.
+    - `>>xx<<` at the beginning of a text is a token, or unknown if there is no token of this name.
 
     Args:
         folder: Path of the folder to fill.
@@ -132,7 +132,7 @@ def _marian_tensors(backbone):
 
 
 def _position_order(backbone):
-    """For each of their D numbers of a position, the number of ours."""
+    """For each of the D dimensions of Marian's positions, the index of the same one in ours."""
     table = sinusoidal_encoding(backbone.max_sequence_length, backbone.hidden_dim)
     as_ours = np.arange(backbone.hidden_dim)
     halves = np.concatenate([as_ours[0::2], as_ours[1::2]])
@@ -151,13 +151,13 @@ def _position_order(backbone):
 
 
 class _Sublayer(NamedTuple):
-    """Layers of a sublayer by their names there.
+    """The layers of a sublayer, by their names in Marian's model.
 
     Attributes:
-        readers: Dense layers that read what is added up.
+        readers: Dense layers that read the residual stream.
         memory_readers: Dense layers that read the encoder's output.
         writer: The dense layer whose output is added.
-        norm: The layer normalization of the sum.
+        norm: The layer normalization of that sum.
     """
 
     readers: dict

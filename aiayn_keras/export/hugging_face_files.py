@@ -182,7 +182,7 @@ def _normalizer(spec, composes):
     """The normalization of Unicode, and of spaces."""
     from tokenizers import Regex, normalizers
 
-    # Compiled rules are read a letter with its marks at a time, and up to five bytes of it.
+    # Compiled rules apply to a letter with its marks only up to five bytes, else to each character.
     steps = [normalizers.NFC()] if composes else []
     steps += [
         normalizers.Replace(Regex(pattern), written)
@@ -205,8 +205,9 @@ def write_json(path, content):
 def write_configuration(folder, model, precision):
     """Writes `config.json`, `generation_config.json` and `tokenizer_config.json`.
 
-    The model is called `marian`, the library's Transformer with scaled embeddings and a projection
-    that may have a bias. Only sizes are read of it: the arithmetic is in the graphs.
+    They call the model `marian`, the library's Transformer with scaled embeddings and a projection
+    that may have a bias. The library only reads the model's sizes there, since the arithmetic is in
+    the graphs.
 
     Args:
         folder: Path of the folder.
@@ -221,7 +222,7 @@ def write_configuration(folder, model, precision):
 
 
 def write_page_settings(folder, tokenizer):
-    """Writes `play.json`: what the page to type into does as `translate`, and `config.json` lacks.
+    """Writes `play.json`: settings that make the page to type into translate as `translate` does.
 
     Args:
         folder: Path of the folder.

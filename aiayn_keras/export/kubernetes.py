@@ -30,7 +30,7 @@ FILES = (
 CORES = 2
 """Cores that a pod asks for, and threads that run its graphs.
 
-By itself the server has a thread, and a batch in memory, for every core of its node.
+Without a limit, the server would have a thread, and a batch in memory, for every core of its node.
 """
 
 _PREFIX = "serving-"
@@ -204,9 +204,10 @@ def in_mebibytes(size, unit):
 def memory_limit(notes, weight_bytes):
     """Memory limit of a pod whose cores each search a full batch of texts of maximum length.
 
-    A process of TensorFlow takes 1 GiB, and each graph, warmed up, 0.75 GiB. What a search
-    remembers grows with beams, length and width, and weights with the square of the width: hence
-    the exponent. The numbers are fitted to the measurements in docs/serving.md.
+    A process of TensorFlow takes 1 GiB, and each graph, warmed up, 0.75 GiB. The memory of a search
+    grows with the beams, the length and the width of the model, but the size of the weights grows
+    with the square of the width, so it has an exponent below 1. The numbers are fitted to the
+    measurements in docs/serving.md.
 
     Args:
         notes: List of the `VersionNotes` of the versions that are loaded.

@@ -274,7 +274,7 @@ def _embedding_matrices(author, layer):
 
 
 def _positions_and_mask(author):
-    """Positions `(T,)` of the new tokens, and what of all so far they may look at."""
+    """Positions `(T,)` of the new tokens, and a mask of the tokens so far that they may look at."""
     length = author.op("Gather", author.op("Shape", "input_ids"), np.array(1), axis=0)
     past = author.op("Shape", "past_key_values.0.decoder.key")
     past = author.op("Gather", past, np.array(2), axis=0)

@@ -59,8 +59,9 @@ def check_known_parts(model, format_name, runs_encoder=False):
 def check_tokenizer(model):
     """Raises a `ValueError` for a model whose tokenizer cannot be written.
 
-    That is one without preprocessor, and one whose tokenizer may do more than its SentencePiece
-    models, which are what is written: one of a class of your own, or with options of KerasHub.
+    Exports only contain the SentencePiece models of a tokenizer. So a model is refused if it has no
+    preprocessor, or if its tokenizer may do more than these: one of a class of your own, or with
+    options of KerasHub.
     """
     if model.preprocessor is None:
         raise ValueError("The model has no `preprocessor`, and so no tokenizer to write.")
@@ -80,11 +81,12 @@ def check_tokenizer(model):
 def check_weights(model, number_format="float32"):
     """Raises a `ValueError` for a weight that is not finite, or not in a number format's range.
 
-    `translate` refuses such a model; other programs answer with texts that mean nothing.
+    `translate` refuses such a model; other programs would answer with meaningless texts.
 
     Args:
         model: A `TransformerSeq2SeqLM`.
-        number_format: `"float16"`, or any other: those have float32's range, or a scale.
+        number_format: Only `"float16"` makes a difference: all other formats have float32's range,
+            or a scale.
     """
     for variable in model.backbone.weights:
         array = float32_array(variable)

@@ -1,8 +1,8 @@
 """Texts that a served graph translates sentence by sentence, as `model.translate` does.
 
-`translate_by_sentence` is for documents of any length. `translate_long_rows` is for the texts of a
-request with more tokens than the model has learned to read, which it would leave sentences out of;
-see `aiayn_keras.documents.long_texts`, whose answers it gives.
+`translate_by_sentence` is for documents of any length. `translate_long_rows` is for requests with
+texts of more tokens than the model has learned to read: translated whole, they would lose
+sentences. It gives the same answers as `aiayn_keras.documents.long_texts`.
 """
 
 from typing import Any, NamedTuple
@@ -89,8 +89,8 @@ def translate_by_sentence(text, translate, splitter):
 def translate_long_rows(text, is_long, translate, splitter, num_hypotheses):
     """Translates texts `(B,)`, some of them sentence by sentence.
 
-    The hypotheses of a text of several sentences are the best combinations of theirs, by the sum of
-    normalized scores; its scores are such sums.
+    The hypotheses of a text of several sentences are the combinations of its sentences' hypotheses
+    with the greatest sums of normalized scores; its scores are sums, too.
 
     Args:
         text: String tensor `(B,)`.
@@ -166,11 +166,11 @@ def _in_batches(translate, sentences, num_hypotheses, batch_size):
 
 
 def _best_combinations(separators, sentences, found, num_hypotheses):
-    """`Hypotheses` of texts from those of their sentences."""
+    """Combines the `Hypotheses` of sentences into those of their texts."""
     import tensorflow as tf
 
     counts, starts = sentences.row_lengths(), sentences.row_starts()
-    # Added to a text whose sentences have ended, the last one changes nothing.
+    # The last row changes nothing: it is added to texts that have no more sentences.
     neutral = tf.constant([[0.0] + [_IMPOSSIBLE] * (num_hypotheses - 1)])
     texts = tf.concat([found.texts, tf.fill([1, num_hypotheses], "")], axis=0)
     scores = tf.concat([found.scores, tf.zeros([1, num_hypotheses])], axis=0)

@@ -51,7 +51,8 @@ class ServedText:
     Args:
         tokenizer: A `TransformerTokenizer`.
         long_text: `"truncate"` or `"error"`, see `ServingOptions`.
-        has_constraint: Whether a constraint holds, which a copy of a text may violate.
+        has_constraint: Whether there is a constraint. A text without letters is then translated
+            instead of copied, since a copy may violate the constraint.
     """
 
     def __init__(self, tokenizer, long_text, has_constraint=False):

@@ -18,8 +18,8 @@ def _make_computed(name, value, compute):
     A server runs the initializers of a SavedModel once, after it has restored the variables.
 
     Args:
-        name: Name of the resource. Python's loader makes names unique, a runtime may not: other
-            values need other names.
+        name: Name of the resource. Python's loader makes names unique, but a runtime may not, so
+            different values need different names.
         value: Anything with the shape and the dtype of the tensor.
         compute: Function without arguments that gives the tensor, of variables.
 
@@ -81,7 +81,7 @@ class SharedTables:
 class PackedDecoder:
     """The `FrozenDecoder` of a model, made when the graph is loaded and not for every request.
 
-    On disk there are the model's weights alone; in memory what differs from them comes on top.
+    Only the model's own weights are on disk. In memory, whatever is packed differently is added.
 
     Args:
         backbone: A `TransformerBackbone` of the TensorFlow backend.
@@ -157,7 +157,7 @@ class HalfPrecisionWeights:
         names = {id(matrix) for matrix in matrices}
         others = [v.value for v in model.variables if id(v) not in names]
         halves = [as_float16(v.path, keras.ops.convert_to_numpy(v)) for v in matrices]
-        # Python's loader makes names unique; a runtime may not: only the same weights share one.
+        # Python's loader makes names unique, but a runtime may not: only equal weights share one.
         digest = hashlib.sha256(b"".join(half.tobytes() for half in halves)).hexdigest()[:16]
         self._halves = [tf.Variable(half, trainable=False) for half in halves]
         self.restored = [
@@ -172,7 +172,7 @@ class HalfPrecisionWeights:
         return self._mapping(restored.read() for restored in self.restored)
 
     def loading_scope(self):
-        """The same for what runs beside the initializers of the restored weights."""
+        """Like `scope`, for what runs at the same time as the restored weights' initializers."""
         return self._mapping(map(_as_float32, self._halves))
 
     def _mapping(self, values):

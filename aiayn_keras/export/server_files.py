@@ -95,7 +95,7 @@ def check_name(name):
 def kit_name(folder):
     """The name under which the model of a kit is served: that of its folder.
 
-    It is the link's own if the folder is one, or, as in older kits, that of the folder behind it.
+    If the folder is a link, the name is that of the link or, in older kits, that of its target.
 
     Args:
         folder: `pathlib.Path` of the folder `<name>`; it need not exist.
@@ -145,7 +145,7 @@ SERVERS = (
 """Oldest first. Every export is checked against the oldest; the kit runs the newest.
 
 `python -m tests.claims.server_ops` reads the ops and the graphs' version out of the wheels of
-TensorFlow and TensorFlow Text. The versions of the latter are those of the images' builds.
+TensorFlow and TensorFlow Text. The versions of TensorFlow Text are those in the server's images.
 """
 
 OLDEST, NEWEST = SERVERS[0], SERVERS[-1]
@@ -180,7 +180,7 @@ def check_graph(folder):
 
 
 def _missing(graph, server):
-    """Words for the first thing in a GraphDef that a server lacks, or None."""
+    """Names the first thing in a GraphDef that a server lacks; None if it lacks nothing."""
     if graph.versions.min_consumer > server.graph_def_version:
         return f"graphs of version {graph.versions.min_consumer}"
     known = read_ops(server)
@@ -313,7 +313,7 @@ def _short_enough(texts, tokenizer, limit):
 
 
 def _long_texts(texts, tokenizer, options):
-    """A list of one text that is translated by sentence; empty if such a text is over the limit."""
+    """A list of a text that is translated by sentence; empty if the limit rules out such texts."""
     longest = longest_whole_text(tokenizer, options)
     if longest is None:
         return []

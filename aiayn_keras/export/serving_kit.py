@@ -62,8 +62,8 @@ def check_kit(folder):
     Raises:
         FileExistsError: For a folder with files that do not belong to a kit.
         FileNotFoundError: For a version without notes.
-        OSError: If a folder, a pipe or a device is in the place of a file, or a link in the place
-            of a folder.
+        OSError: If there is a folder, a pipe or a device where a file should be, or a link where a
+            folder should be.
         ValueError: For notes or a `models.config` that are not what the export writes, or a
             version's number out of range.
     """
@@ -83,7 +83,7 @@ def check_kit(folder):
 
 
 def _files_of_others(folder):
-    """Paths in a folder that no export wrote; none of hidden ones, or if the folder is a kit."""
+    """Paths in a folder that no export wrote, hidden ones left out; none if it is a kit."""
     paths = sorted(folder.iterdir()) if folder.is_dir() else []
     is_kit = (folder / MARK).exists()
     return [] if is_kit else [path for path in paths if not path.name.startswith(".")]
@@ -180,7 +180,7 @@ def list_version(folder, version):
 def move_label(folder, label, version):
     """Moves a label of a kit to a version. What the server has loaded stays loaded.
 
-    Versions that are not whole are left out of the kit's files, so that none of them is in the way.
+    Incomplete versions are left out of the kit's files, so that none of them is in the way.
 
     Args:
         folder: `pathlib.Path` of the kit.
@@ -293,7 +293,7 @@ def _check_is_kit(folder):
 
 
 def _checked_kit(folder, version=None):
-    """The whole versions of a kit, and its configuration without the versions that are gone.
+    """The complete versions of a kit, and its configuration without the versions that are gone.
 
     `stable` may be one of those: the label can then be moved.
     """
@@ -313,7 +313,7 @@ def _checked_kit(folder, version=None):
 
 
 def _following_config(models_config, paths):
-    """The configuration with the newest version and those with a label."""
+    """Makes a configuration that loads only the newest version and those with a label."""
     labels = _labels(models_config, paths)
     _check_stable(models_config, labels["stable"], paths)
     name = kit_name(models_config.parent)
@@ -326,7 +326,7 @@ def _following_config(models_config, paths):
 
 
 def _with_versions(config, paths, *others):
-    """The configuration that also loads the newest version, those with a label, and others."""
+    """Adds the newest version, those with a label, and others to a configuration."""
     versions = {*config.versions, *config.labels.values(), max(paths), *others} & {*paths}
     return dataclasses.replace(config, versions=sorted(versions))
 
@@ -385,9 +385,9 @@ def server_flags(base_path, batched, load_seconds=0.0):
     Args:
         base_path: Path of the folder `<name>` on the server.
         batched: Whether the server batches requests.
-        load_seconds: Time in which the slowest version was loaded and warmed up. The server's
-            attempts must last longer: else it ends if one version is broken. They last three
-            times as long, and a minute at least.
+        load_seconds: Time that loading and warming up the slowest version took. If the server
+            gave up on a broken version sooner than the others are loaded, it would end, so its
+            attempts last three times as long, and at least a minute.
 
     Returns:
         List of strings.

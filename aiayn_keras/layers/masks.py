@@ -247,7 +247,7 @@ def _dtype(mask):
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
 class AttentionMask(keras.layers.Layer):
-    """Mask of an attention as a layer, by whose name a model's summary and plot show it.
+    """The mask of an attention as a layer, so that summaries and plots of a model show it by name.
 
     Args:
         causal: Whether to hide the future as well (paper 3.2.3).

@@ -45,13 +45,13 @@ class PositionalEmbedding(keras.layers.Layer):
     """`Dropout(√d_model · embedding + position)` (paper 3.4, 3.5 and 5.4).
 
     Positions start again from 0 in every sentence of a packed row. A mask that Keras has attached
-    to `x` is carried on, and moves no position.
+    to `x` is passed on, and does not change any position.
 
     Args:
-        max_sequence_length: Number of positions, in tokens. Later positions have no encoding:
-            beside a `padding_mask`, the caller must refuse or cut longer input. For them JAX
-            returns NaN, TensorFlow returns wrong rows under XLA or on a GPU, and otherwise the
-            backend raises an error.
+        max_sequence_length: Number of positions, in tokens. Later positions have no encoding, so
+            a caller who gives a `padding_mask` must refuse or cut longer input. Otherwise JAX
+            returns NaN for them, TensorFlow returns wrong rows under XLA or on a GPU, and in all
+            other cases the backend raises an error.
         kind: `"sinusoidal"`, the paper's default; `"learned"`, a trained table (row E of the
             paper's Table 3); or `"given"`, a table that is not trained but comes with the weights,
             such as the sinusoids of other packages, which are not interleaved.

@@ -80,7 +80,7 @@ class TransformerBlock(keras.layers.Layer):
         )
 
     def _function_of(self, attention, memory, mask, training, scores):
-        """An attention as a function of its queries, which are its memory if that is None.
+        """An attention as a function of its queries, which are also its memory if that is None.
 
         It appends its weights to `scores`, if that is a list.
         """

@@ -277,15 +277,15 @@ def check_model_arguments(options):
 
 
 class FixedParts:
-    """Base of functional models that also call their layers by name.
+    """Base of functional models whose layers are also called one by one, outside the graph.
 
-    `fit` and `__call__` follow the graph, which is made of the layers that a model is built with; a
-    search calls the layers that its attributes name. So a layer that is replaced, or a stack that
-    is cut, would change the search but not the graph, without a warning.
+    `fit` and `__call__` follow the graph of the layers that a model was built with; a search calls
+    the layers that are its attributes. So replacing a layer, or cutting a stack, would silently
+    change the search but not the graph.
 
     The same holds for a setting: the layers keep the value that they were built with, but a saved
-    model would contain the new one. And a `call` of a subclass's own changes the graph, but not the
-    search, so there is a warning.
+    model would contain the new one. A subclass's own `call` changes the graph but not the search,
+    so it causes a warning.
 
     Attributes:
         parts: Names of the attributes that hold layers, or tuples of layers, of the graph.

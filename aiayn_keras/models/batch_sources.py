@@ -114,7 +114,7 @@ def texts_of_batch(x, y=None, sample_weight=None):
         sample_weight: Array of the weights of pairs, or None.
 
     Raises:
-        ValueError: For texts of unequal numbers, none, and what is not text.
+        ValueError: For no texts, different numbers of texts, or anything that is not text.
     """
     (x, y, sample_weight), _ = _as_arrays((x, y, sample_weight))
     return *tree.map_structure(_as_strings, (x, y)), sample_weight

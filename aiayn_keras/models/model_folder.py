@@ -247,7 +247,7 @@ MAX_JSON_BYTES = 1 << 20
 
 @contextlib.contextmanager
 def checking_checksums(folder):
-    """Checks a folder's files while the block reads them, which takes equally long.
+    """Checks a folder's files while the block reads them, since both take about the same time.
 
     Raises:
         ValueError: If a file differs from what was written; this takes precedence over the block's

@@ -137,7 +137,7 @@ def _compile(**options):
 
 
 def _train(**options):
-    """A SentencePiece model of one word, whose rules are what is wanted."""
+    """A SentencePiece model of one word, of which only the rules are needed."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(["ab"]),
@@ -176,7 +176,7 @@ def _clean_rules():
     for letter in _letters():
         rules |= {f"{space}- {letter}": f", {rules.get(letter, letter)}" for space in _SPACED}
         rules |= {f"{letter}{dash}": f"{rules.get(letter, letter)}, " for dash in _LONG_DASHES}
-    for joiner in _JOINERS:  # in `nmt_nfkc` one of them is a space
+    for joiner in _JOINERS:  # `nmt_nfkc` turns one of them into a space
         rules.pop(joiner, None)
         for character in map(chr, itertools.chain(*_WITHOUT_JOINERS)):
             if unicodedata.category(character)[0] in "LNPSZM":
@@ -194,7 +194,7 @@ def _letters():
 
 
 def rules_across_characters(normalization):
-    """Returns rules for more than a letter with its marks, as regular expressions.
+    """Returns the rules that look at more than one letter with its marks, as regular expressions.
 
     They are for programs that read compiled rules a letter at a time, as Hugging Face's tokenizers
     do, and are applied before the other rules.

@@ -1,7 +1,7 @@
 """Checks of the token ids and labels that a model is given instead of texts.
 
-JAX looks up, and learns, token ids that a model does not have, and PyTorch labels below 0; all
-backends count ids below 0 from the end of the vocabulary, and cut off fractions.
+Without them, JAX would look up and learn token ids that a model does not have, and PyTorch labels
+below 0; all backends would count ids below 0 from the end of the vocabulary and cut off fractions.
 """
 
 import copy

@@ -1,4 +1,4 @@
-"""The loss of a step with `TokenStatistics` in the place of logits, in parts of a batch."""
+"""The loss of a step, with `TokenStatistics` instead of logits, computed in parts of a batch."""
 
 from keras import ops
 
@@ -63,7 +63,7 @@ def _num_parts(model):
 
 
 def loss_and_statistics(model, x, y, sample_weight, training):
-    """The loss of a batch, with the losses that its layers add, and what metrics take.
+    """The loss of a batch, losses added by layers included, and the statistics for the metrics.
 
     Args:
         model: A compiled `TransformerSeq2SeqLM` for which `computes_statistics` is true.

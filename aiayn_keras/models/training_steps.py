@@ -315,7 +315,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         return super().preprocess_samples(x, y, sample_weight)
 
     def _with_checked_ids(self, x, y=None, validation_data=None):
-        """Returns `x` and `validation_data`, checked if they are not of texts."""
+        """Returns `x` and `validation_data`; if they hold token ids instead of texts, checked."""
         if self.preprocessor is not None:
             return x, validation_data
         has_labels = isinstance(self.loss, LabelSmoothedCrossEntropy)

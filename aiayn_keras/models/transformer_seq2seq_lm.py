@@ -213,8 +213,9 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
         Args:
             texts: List of strings, or a single string. A text without words has an empty
-                translation; one without letters is its own if `copy_without_letters` is set; one
-                longer than the tokenizer's `learned_length` is translated by sentences.
+                translation; a text without letters is its own translation if
+                `copy_without_letters` is set; and one longer than the tokenizer's `learned_length`
+                is translated sentence by sentence.
             num_beams: Number of beams W; None for that of `search_defaults`, or else 4.
             length_penalty: Exponent α of the GNMT length penalty; None for the model's, or 0.6.
             prefixes: Strings that the translations begin with, except those without words.
@@ -316,8 +317,8 @@ class TransformerSeq2SeqLM(TrainingSteps):
 
         Returns:
             Float32 array with one log-probability per pair, in nats, the end token included; with
-            `per_token` a list with one array per pair. A pair without words is scored by the
-            probability of its end token; `translate` gives such a text 0.
+            `per_token` a list with one array per pair. The score of a pair without words is the
+            log-probability of its end token, whereas `translate` reports 0 for such a text.
 
         Raises:
             ValueError: For lists of different lengths, a text with more tokens than the model has

@@ -225,7 +225,7 @@ def _as_pair(x, y):
 
 def _check_equal_numbers(sources, targets):
     """Raises a ValueError for shapes of different numbers of texts, which would be broadcast."""
-    numbers = [shape[:-1] for shape in (sources, targets)]  # () for a text that is in no list
+    numbers = [shape[:-1] for shape in (sources, targets)]  # () for a single text
     if numbers[0] != numbers[1] and (None,) not in numbers:
         received = ["".join(map(str, number)) or "one that is in no list" for number in numbers]
         raise ValueError(
@@ -267,7 +267,7 @@ def check_prompts(inputs, max_length, strip_prompt=False):
         inputs: A text, texts in a list, a tuple or an array, a dictionary of `encoder_text` and
             `decoder_text`, or a data set.
         max_length: Maximum number of tokens, or None for the preprocessor's.
-        strip_prompt: KerasHub's option of models without an encoder.
+        strip_prompt: An option of KerasHub for models without an encoder; must be False.
 
     Raises:
         TypeError: For anything else.

@@ -333,8 +333,9 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
             _check_is_no_text(name, side)
         sides = [_sentences(side) for side in (texts, target_texts) if side is not None]
         if target_normalization != normalization or normalization in OWN_NORMALIZATIONS:
-            # By its own rules, and then as it is. A text of either language is learned in both
-            # forms, so that the vocabulary has the characters of both.
+            # The rules are applied here, and SentencePiece then takes texts as they are. If one
+            # list holds both languages, its texts are learned in both forms, so that the vocabulary
+            # has the characters of both.
             normalizers, rules = list(map(normalizer, names)), "identity"
             each = [normalizers] if target_texts is None else [[rule] for rule in normalizers]
             sides = map(_in_all_forms, sides, each)
@@ -404,7 +405,7 @@ class TransformerTokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         # With a subclass's own options.
         changed = type(self).from_config({**self.get_config(), "separate_target": False})
         changed.set_proto(proto)
-        if target_proto != proto:  # without `source_end` it is made from the sources' anyway
+        if target_proto != proto:  # else, without `source_end`, it is made from the sources' model
             changed._set_target_proto(target_proto, "`target_proto`")
             changed._add_target_asset()
         return changed
@@ -456,7 +457,7 @@ def _sentences(texts):
 
 
 def _noting_errors(texts, raised):
-    """Yields texts, and adds what they raise to a list: SentencePiece makes other errors of it."""
+    """Yields texts, and adds the errors that they raise to a list; SentencePiece replaces them."""
     try:
         yield from texts
     except (Exception, KeyboardInterrupt, SystemExit) as error:

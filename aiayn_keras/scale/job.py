@@ -57,7 +57,7 @@ class Manifest(pydantic.BaseModel):
     records: dict[str, int] = {}
 
     def is_in(self, sizes):
-        """Returns whether all results are in a dictionary of sizes by name, with their sizes."""
+        """Returns whether a dictionary of sizes by name has all results with the right sizes."""
         return all(sizes.get(name) == facts.bytes for name, facts in self.files.items())
 
 
@@ -155,7 +155,7 @@ class Job:
         return self._description() if _JOB in sizes_in(self.output) else None
 
     def _goes_on(self, there, wanted, differing, names):
-        """Returns whether only files have changed, and no result is from one of them.
+        """Returns whether only input files have changed that no result comes from.
 
         A file that was repaired may have another size, so its part ends elsewhere.
         """
@@ -274,7 +274,7 @@ def _visible(folders):
 
 
 def _differences(there, here, prefix=""):
-    """Names of the fields of `here` that differ, with both values of those in a field of it."""
+    """Names of the fields of `here` that differ; for a field inside a field, with both values."""
     texts = []
     for name, value in here.items():
         known = there.get(name)

@@ -252,8 +252,8 @@ def pair_files(patterns, sides):
         _matched_by_wildcards(pattern, side) for pattern, side in zip(patterns, names, strict=True)
     ]
     keys = [_differing_words(side) for side in names]
-    if [len(side) for side in sides] == [1, 1]:  # there is nothing in which one name differs
-        if not all(matched):  # they were named
+    if [len(side) for side in sides] == [1, 1]:  # a single name differs from no other
+        if not all(matched):  # without wildcards, both files were named
             return list(zip(*sides, strict=True))
         keys = matched
     for sources, targets in (matched, keys):
@@ -298,7 +298,7 @@ def _group_of(wildcard):
 
 
 def _differing_words(names):
-    """Names without the beginning and the end that all share, cut between words and numbers."""
+    """Names without the beginning and the end that all share; words and numbers stay whole."""
     beginning = _without_last_word(_shared_beginning(names))
     rests = [name[len(beginning) :] for name in names]
     ending = _without_last_word(_shared_beginning([rest[::-1] for rest in rests]))

@@ -215,17 +215,17 @@ def _check_layout(parts, pairs):
 
 
 class _SampleWork:
-    """Draws evenly spaced pairs of parts.
+    """Draws evenly spaced pairs from parts.
 
     Args:
-        wanted: Number of pairs of a part.
+        wanted: Number of pairs to draw from each part.
     """
 
     def __init__(self, wanted):
         self._wanted = wanted
 
     def __call__(self, part):
-        """The number of a `Part`, and a list of its pairs, or a `CorpusError` if it is damaged."""
+        """The number of a `Part`, and a list of pairs or, if it is damaged, a `CorpusError`."""
         sample = EvenSample(self._wanted)
         try:
             for pair in read_pairs(part):

@@ -230,7 +230,8 @@ class DocumentFile:
 
     Attributes:
         address: Path or URL.
-        name: Path below the folder that all are in, and below that of the translations.
+        name: Path relative to the folder that contains all documents; the translation has the same
+            path in the folder of the translations.
         format: A key of `FORMATS`; None for a file of lines.
     """
 
@@ -316,8 +317,8 @@ def translate_document_files(load_model, documents, output, *, columns=None, **o
         **options: Of `TransformerSeq2SeqLM.translate`.
 
     Raises:
-        FileExistsError: If a file is in the place of a translation.
-        OSError: If something else is, or a link in the place of a folder.
+        FileExistsError: If the file of a translation exists already.
+        OSError: If something else is in its place, or a link is where a folder should be.
         ValueError: If a document cannot be read.
     """
     documents = [dataclasses.replace(each, format=each.format or "text") for each in documents]

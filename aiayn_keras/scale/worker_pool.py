@@ -1,7 +1,7 @@
 """Workers for parts: processes of this machine, or the actors of a Ray cluster.
 
 Work is a class. Each worker creates one object of it, which loads what it needs, and then calls the
-object with one part after the other. The object writes its results itself; what it returns goes to
+object with one part after another. The object writes its results itself; what it returns goes to
 the process of the job.
 
 Local workers are forked from a server process that has imported this package and has run nothing:
@@ -10,7 +10,7 @@ a worker starts in a moment and shares the memory of the libraries.
 Ray's own pools would be shorter, but would not finish every job. `ray.util.ActorPool` gives a part
 to an actor that does not have a machine yet, and does not replace a dead actor or free the core of
 an idle one, so that a job waits forever on a cluster that has lost a node; hence `_give_part` and
-`_replace`. Ray's restarts (`max_restarts`) bind a part to one actor in the same way. Threads of Ray
+`_replace`. Ray's restarts (`max_restarts`) also bind each part to one actor. Threads of Ray
 Data are still reading when an error or Ctrl-C ends the job, and Ray ends the process of a thread
 that asks it for anything after its shutdown.
 """
@@ -307,7 +307,9 @@ class _Crew:
 
     def __init__(self, ray, make_actor):
         self._ray, self._make_actor = ray, make_actor
-        self._running = {}  # maps a call's reference to its actor, part or None, and deaths
+        # From a call's reference to its actor, its part (None while the actor loads the work), and
+        # the number of workers that have died over it.
+        self._running = {}
         self._todo = collections.deque()  # parts, each with the number of workers it has killed
 
     def work_on(self, parts, workers):
@@ -353,7 +355,7 @@ class _Crew:
             self._end(actor)  # an actor without a machine may need its core
 
     def _replace(self, actor, part, deaths, error):
-        """Creates a new actor in place of a dead one; the dead one's part comes next."""
+        """Creates a new actor in place of a dead one, whose part is put first in the queue."""
         if getattr(error, "actor_init_failed", False):
             raise RuntimeError(
                 f"A worker on Ray could not start. Every machine needs this package. Ray says: "

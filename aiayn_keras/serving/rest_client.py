@@ -82,7 +82,7 @@ class _Deadline:
         return seconds
 
     def watch(self, sock):
-        """Has a socket shut down at the deadline."""
+        """Sets the socket that is shut down at the deadline."""
         with self._lock:
             self._sock = sock
         self.seconds_left()
@@ -308,7 +308,7 @@ class RestClient(TranslationClient):
 
 
 def _remedy(error):
-    """Returns a sentence on how to trust a certificate of nobody whom this machine knows, or ""."""
+    """Returns how to trust a certificate whose issuer this machine does not know, or ""."""
     cause = error.args[0] if error.args else None
     if getattr(cause, "verify_code", None) not in _UNKNOWN_ISSUERS:
         return ""
@@ -319,7 +319,7 @@ def _remedy(error):
 
 
 def _is_malformed(error):
-    """Returns whether the server broke the rules of HTTP rather than the connection."""
+    """Returns whether the server's answer was not valid HTTP, rather than the connection lost."""
     if isinstance(error, urllib3.exceptions.ProtocolError):
         error = error.args[-1]
         broken = http.client.RemoteDisconnected | http.client.IncompleteRead

@@ -31,12 +31,12 @@ from aiayn_keras_light.translating import Hypothesis, as_translation
 MAX_PART_CHARACTERS = 5_000
 """Maximum size of the parts in a request, unless one line is longer.
 
-A server may join the requests of 64 clients to one batch, in which all wait for all: at this size
-it takes about half a minute on two cores.
+A server may join the requests of 64 clients to one batch, whose answers all come at its end. With
+parts of this size, such a batch takes about half a minute on two cores.
 """
 
 MAX_LINE_CHARACTERS = 50_000
-"""Maximum size of a line: about four seconds on two cores, and 200,000 bytes at most."""
+"""Maximum size of a line: at most 200,000 bytes, which take about four seconds on two cores."""
 
 # As in `aiayn_keras.documents.splitting`.
 _BREAKS = "\n\x0b\x0c\r\x85\u2028\u2029"
@@ -205,10 +205,10 @@ class TranslationClient(abc.ABC):
         Args:
             texts: List or tuple of strings. Of one with more wordpieces than the kit's limit, only
                 the beginning is translated, unless the kit refuses it (`long_text="error"`).
-            placeables: `"keep"`, for URLs, `{name}` and the like to stay, as in
+            placeables: `"keep"` leaves URLs, `{name}` and the like unchanged, as in
                 `TransformerSeq2SeqLM.translate`: such texts may take several requests, and
-                their scores are those of the texts with letters in the place of what stays.
-                `"translate"` sends them as they are.
+                their scores are those of texts with letters instead of the placeables.
+                `"translate"` sends the texts as they are.
 
         Returns:
             List of `ServedTranslation`, one for each text, in order.
@@ -447,8 +447,8 @@ def call_with_retries(call, deadline, connect_timeout):
     Args:
         call: Function of the number of seconds left.
         deadline: Seconds for all calls and the waits between them.
-        connect_timeout: Seconds from the beginning, or from the last sign that somebody listened,
-            for calls that raise `NotListeningError`.
+        connect_timeout: Seconds for which calls that raise `NotListeningError` are repeated,
+            counted from the beginning or from the last sign that a server listened.
 
     Returns:
         The result of `call`.

@@ -54,7 +54,7 @@ def average_checkpoints(model, paths, moving=True):
     Args:
         model: The model that was saved in the checkpoints.
         paths: Checkpoint files, at least one.
-        moving: Whether to take the EMAs of the weights, where the optimizer keeps them.
+        moving: Whether to take the EMAs of the weights, if the optimizer keeps them.
 
     Raises:
         ValueError: If `paths` is empty, or a checkpoint is damaged.
@@ -198,7 +198,7 @@ class ValidateEMA(keras.callbacks.Callback):
 
 
 class KeepWeights(keras.callbacks.Callback):
-    """Leaves the weights in the model at the end of `fit`, where Keras puts their EMA."""
+    """Keeps the weights in the model at the end of `fit`, where Keras would put in their EMA."""
 
     def __init__(self):
         super().__init__()

@@ -67,9 +67,9 @@ def save_checkpoint(model, folder, update):
 
 
 def take_part_in_saving(model, update):
-    """Does what the first process needs the others for when it saves, and keeps nothing.
+    """Does what the first process needs from the others while it saves; no file is kept.
 
-    Keras computes the learning rate when it saves, for which it needs all processes.
+    Keras computes the learning rate when it saves, and needs all processes for that.
 
     Args:
         model: As in `save_checkpoint`.
@@ -116,7 +116,7 @@ def prune_checkpoints(folder, keep, best=()):
 
 
 def set_aside_damaged_checkpoints(folder):
-    """Renames the newest checkpoint, with a warning, until the newest one is undamaged."""
+    """Renames damaged checkpoints, newest first, with a warning, until one is undamaged."""
     for _, path in reversed(list_checkpoints(folder)):
         try:
             _check_digest(path)

@@ -39,7 +39,7 @@ class Candidate(pydantic.BaseModel):
     Attributes:
         name: Description of the weights.
         updates: Updates of the checkpoints whose mean they are.
-        is_average: Whether these are moving averages (EMA), where the optimizer keeps them.
+        is_average: Whether these are the moving averages (EMA) that the optimizer keeps.
         perplexity: Perplexity per wordpiece, if it was measured.
         bleu: BLEU, 0 to 100.
         chrf: chrF2, 0 to 100.
@@ -211,7 +211,7 @@ def last_without_gap(folder, training, changes, count):
     history = read_history(folder.history, max(checkpoints))
     expected = expected_updates(checkpoints, history, _first_period(training, changes))
     kept, name = len(expected), "training.average_checkpoints"
-    for later, update in enumerate(reversed(expected)):  # the checkpoints after which it was kept
+    for later, update in enumerate(reversed(expected)):  # the last `now` were kept at that time
         now = value_at(changes, update, name, training.average_checkpoints)
         kept = min(kept, later + now)
     updates = expected[-min(count, kept) :]

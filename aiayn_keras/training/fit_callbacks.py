@@ -89,7 +89,7 @@ class Progress(keras.callbacks.Callback):
 
 
 class Speed(keras.callbacks.Callback):
-    """Logs `tokens_per_second`, the real target tokens of a period in a second of training.
+    """Logs `tokens_per_second`, how many real target tokens a period trains on in a second.
 
     Measurements between periods do not count, nor does the first batch, which may be compiled.
 
@@ -157,7 +157,7 @@ def gradient_norm(optimizer):
 
 
 class LossSoFar(pydantic.BaseModel):
-    """Keras' sums for the mean loss since the last checkpoint that was measured.
+    """The sums from which Keras computes the mean loss since the last measured checkpoint.
 
     Attributes:
         updates: Number of updates done.
@@ -239,12 +239,12 @@ def watch_signals(position=None, save=None, agree=None):
     """Lets SIGINT (Ctrl-C) and SIGTERM end a `fit` in the block after the update in progress.
 
     The signal is noted, and answered at the end of the update: `save` writes a checkpoint, then
-    SIGINT raises a `KeyboardInterrupt` and SIGTERM a `SystemExit(143)`. A second signal does so at
-    once. Without `save`, and between updates, so does the first; if a library swallows the
-    exception, the note ends the training before its next batch, or the block.
+    SIGINT raises a `KeyboardInterrupt` and SIGTERM a `SystemExit(143)`. A second signal raises the
+    exception at once, and so does the first one without `save`, or between updates. If a library
+    swallows the exception, the note ends the training before its next batch, or the block.
 
-    Several processes must end after the same update. At the end of each one they `agree` on the
-    signal of any of them; validation and translations are finished before.
+    Several processes must end after the same update. At the end of each update, they `agree` on the
+    signal of any of them; validation and translations are finished first.
 
     A signal that is handled differently (outside the main thread, by a handler of the caller, or
     not at all) is left alone.
@@ -344,7 +344,7 @@ class StopAtUpdate(keras.callbacks.Callback):
         self._stop_between_updates()
 
     def on_test_batch_end(self, batch, logs=None):
-        if self._is_alone and self._signal is not None:  # what was measured is thrown away
+        if self._is_alone and self._signal is not None:  # the measurement is thrown away
             self.model.stop_evaluating = True
 
     def on_epoch_end(self, epoch, logs=None):
@@ -355,7 +355,7 @@ class StopAtUpdate(keras.callbacks.Callback):
         self._saved = self._position.updates
 
     def _signal_of_all(self):
-        """This process' signal or, of several ones, the signal of any; `None` without one."""
+        """The signal that this process or, if there are several, any of them got, or `None`."""
         return self._signal if self._is_alone else self._agree(self._signal or 0) or None
 
     def _stop_between_updates(self):

@@ -57,7 +57,7 @@ from aiayn_keras.training.validation import Validation
 logger = logging.getLogger(__name__)
 
 _FIRST_PERPLEXITY = 10
-"""Multiple of the perplexity of chance from which on the first checkpoint causes a warning."""
+"""The first checkpoint causes a warning if its perplexity is this many times that of chance."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def _fit_periods(run, start, checkpoints, position, stop):
                 shuffle=False,
                 verbose=0,
             )
-            if run.model.stop_training:  # patience has ended, or a callback of the user's own
+            if run.model.stop_training:  # out of patience, or stopped by a callback of the user's
                 break
 
 
@@ -373,7 +373,7 @@ def _set_seed_counts(model, batches):
 
 
 class _ContinueLoss(keras.callbacks.Callback):
-    """Lets the first mean of the training loss include the batches before a stop.
+    """Makes the first mean of the training loss include the batches before the training stopped.
 
     Args:
         loss: The `LossSoFar`.
@@ -436,7 +436,7 @@ class Checkpoints(keras.callbacks.Callback):
             self.model.stop_training = True
 
     def complete(self):
-        """Translates for the last row if that is due, and does what follows a checkpoint."""
+        """Adds translation scores to the last row if due, and does what follows a checkpoint."""
         row = self.history[-1]
         if row["updates"] % self.training.bleu_every == 0 and self._lacks_translations(row):
             figures = self.validation.translations()

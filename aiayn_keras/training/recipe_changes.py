@@ -33,7 +33,7 @@ class Change(pydantic.BaseModel):
         backend: The backend from there on.
         version: The version of the package from there on.
         fields: For each changed field, named `section.field`, its value before and after.
-        batch: If batches changed, number of the first batch to train on from there on.
+        batch: If the batches changed, the number of the one with which the training goes on.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
@@ -176,8 +176,8 @@ def same_place(batch, batches_per_epoch, new_batches_per_epoch, new_batches_per_
 
     Args:
         batch: Number of the next batch among the old batches.
-        batches_per_epoch: Number of old batches that go once through the text.
-        new_batches_per_epoch: Number of new batches that do so.
+        batches_per_epoch: Number of old batches in one pass over the text.
+        new_batches_per_epoch: Number of new batches in one pass.
         new_batches_per_update: Number of new batches in an update.
     """
     place = batch * new_batches_per_epoch / batches_per_epoch

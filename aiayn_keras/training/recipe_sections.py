@@ -217,7 +217,7 @@ class TrainingSection(Section):
     """The length and precision of the training, its devices, and the choice of the final model.
 
     Attributes:
-        updates: Number of optimizer updates. The last one always makes a checkpoint.
+        updates: Number of optimizer updates. The last update always makes a checkpoint.
         checkpoint_every: Updates between checkpoints, each with a validation loss.
         bleu_every: Updates between translations of the validation text, which give BLEU, chrF and
             a `monitor` of your own; a multiple of `checkpoint_every`.

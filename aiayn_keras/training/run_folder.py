@@ -33,7 +33,7 @@ _FOLDERS = "checkpoints/", "stopped/", "tensorboard/train/", "tensorboard/valida
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Paths of the files of a training; once the model is saved beside them, a model folder.
+    """Paths of a training's files. Once the model is saved there, this is a model folder, too.
 
     Attributes:
         path: The folder.

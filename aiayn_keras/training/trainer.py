@@ -363,7 +363,7 @@ def _check_constraint(recipe, tokenizer):
 
 
 def _open_folder(run, before):
-    """Makes the folder, or prepares that of a training to go on with; the first process does so."""
+    """Makes the folder, or prepares that of an earlier training; only the first process does so."""
     folder = run.folder
     if run.devices.is_first:
         if before is not None:
@@ -371,8 +371,8 @@ def _open_folder(run, before):
             set_aside_damaged_history(folder.history)
             for checkpoints in (folder.checkpoints, folder.stopped):
                 set_aside_damaged_checkpoints(checkpoints)
-            check_folder(folder)  # of a finished training, a checkpoint must be left
-            _note_changes(run, before)  # a recipe is replaced once its change is noted
+            check_folder(folder)  # a finished training must still have a checkpoint
+            _note_changes(run, before)  # before `create` replaces the recipe
         folder.create(run.recipe, run.translator.preprocessor.tokenizer, run.inputs)
         _list_bad_lines(run)
         _write_search_defaults(run)

@@ -36,7 +36,7 @@ from aiayn_keras_light.files import read_bytes
 logger = logging.getLogger(__name__)
 
 MAX_VOCABULARY_PAIRS = 500_000
-"""Maximum number of pairs that a vocabulary is learned from; evenly spaced in a larger corpus."""
+"""Maximum number of pairs to learn a vocabulary from; a larger corpus is sampled evenly."""
 _MAX_UNKNOWN = 0.3
 """Maximum share of unknown wordpieces in a text. A word in an unknown script has a share of one
 half: it is two pieces, the space before it and an unknown one."""
@@ -46,7 +46,7 @@ _DIGEST_CHUNK = 10_000
 
 
 class TrainingText:
-    """Training pairs as text, which a vocabulary is learned from before they are tokenized.
+    """Training pairs as text, from which a vocabulary is learned before they are tokenized.
 
     Args:
         recipe: The `Recipe`.

@@ -28,7 +28,7 @@ from aiayn_keras_light.search_numbers import read_search_defaults, search_defaul
 _BEST, _LAST = "best", "last"
 """Names of checkpoints, besides numbers of updates."""
 _TRIES = 5
-"""Number of times that a checkpoint is looked for while a training deletes those it has found."""
+"""Number of attempts to find a checkpoint while a running training deletes the ones just found."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class LoadedCheckpoint:
 def load_from_checkpoint(run, checkpoint=_BEST):
     """Makes the model of a checkpoint of a training, finished or not.
 
-    Where the optimizer keeps a moving average of the weights, the model has that.
+    If the optimizer keeps a moving average of the weights, the model has that average.
 
     Args:
         run: Folder of the training.
@@ -150,7 +150,7 @@ def _read_recipe(folder):
 
 
 def _list_all(folder):
-    """Maps updates to the paths of their checkpoints, that of a stop included."""
+    """Maps updates to the paths of their checkpoints, including that of a stopped training."""
     return dict([*list_checkpoints(folder.stopped), *list_checkpoints(folder.checkpoints)])
 
 

@@ -16,8 +16,8 @@ logger = logging.getLogger(__name__)
 
 _TOKENIZERS_BY_SPACES = ("13a", "intl")
 _MAX_LETTERS_OF_A_WORD = 3
-"""Mean number of letters between spaces from which on a text of `UNSPACED_LETTER`s is not divided
-into words."""
+"""A text of `UNSPACED_LETTER`s is not divided into words if it has more letters than this between
+spaces, on average."""
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ _PLACEABLE = re.compile(f"(?x){PATTERN}")
 _MAX_SAMPLE = 2_000
 """Number of sentences from which the language and the scripts of a side are found."""
 _MIN_SHARE = 0.25
-"""Minimum share of sentences, which may be very short, that show the language of their side."""
+"""Minimum share of sentences that must show their side's language; many are too short to do so."""
 _MIN_PROBABILITY = 1e-6
 """Minimum probability of a language, so that one foreign sentence does not decide."""
 _MIN_LOG_RATIO = 5.0
@@ -62,7 +62,7 @@ _MIN_LOG_RATIO = 5.0
 sentences of Tatoeba is reported; of 8,000 in one of four other languages, 86 to 100 % are."""
 _MIN_SCRIPT_SHARE = 0.1
 _ALIKE = ({"no", "nb", "nn", "da"}, {"hr", "bs", "sr"}, {"id", "ms"}, {"zu", "xh"}, {"he", "hbo"})
-"""Languages that sentences do not tell apart; `hbo` is Hebrew with points to py3langid."""
+"""Languages that sentences do not tell apart; py3langid calls Hebrew with points `hbo`."""
 _USED_TOGETHER = ({"Hani", "Hira", "Kana", "Bopo"}, {"Hang", "Hani"})
 _SHARED = ("Zyyy", "Zinh", "Zzzz")
 """Common, inherited and unknown: no script of its own."""
@@ -311,7 +311,7 @@ def different_placeables(source, target):
 
 
 def _placeables_in(text):
-    """Counts placeables, except for entities and marks of subtitles, which are other faults."""
+    """Counts placeables, except for entities and marks of subtitles, which are separate faults."""
     found = _PLACEABLE.findall(spaced_from_latin(text))
     return collections.Counter(each for each in found if not each.startswith(("&", "{\\")))
 
@@ -413,7 +413,7 @@ class SideProfile:
 
 
 def _most_probable_language(sample):
-    """The language in which all of a sample is most probable, if enough sentences show it alone."""
+    """The most probable language of a sample, if it is also that of enough single sentences."""
     votes, log_probabilities = collections.Counter(), collections.Counter()
     for text in sample:
         probabilities = _language_probabilities(text)

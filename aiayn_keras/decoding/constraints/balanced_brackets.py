@@ -24,7 +24,7 @@ _NO_BRACKET = -2
 """Matches no token, not even those that are not brackets."""
 
 LEAF, _OPEN, END = 1, 2, 4
-"""Kinds of tokens; the sum of some is a row of a table."""
+"""Kinds of tokens, each a bit. The kinds that are allowed, added up, are the number of a row."""
 
 
 class _BracketVocabulary(NamedTuple):
@@ -50,8 +50,8 @@ class _BracketState(NamedTuple):
         labels: Integer tensor `(B, W, max_depth)`, labels of the open constituents from the root
             down; anything beyond `depth`.
         depth: Integer tensor `(B, W)`, number of open constituents.
-        words_left: Integer tensor `(B, W)`, words of the source that are not leaves yet; 1 where
-            leaves are not counted, as one more may always follow.
+        words_left: Integer tensor `(B, W)`, number of the source's words that are not leaves yet;
+            always 1 if leaves are not counted, since another one may always follow.
         is_empty: Boolean tensor `(B, W)`, True where the innermost open constituent, or the
             translation, has nothing in it.
     """
@@ -108,7 +108,7 @@ class BracketRules:
 
     def allowed(self, state, room):
         depth, words_left = state.depth, state.words_left
-        # To end takes the words left and a closing bracket for each constituent.
+        # To end, a tree needs the words that are left and a closing bracket for each constituent.
         spare = ops.expand_dims(room, axis=1) - words_left - depth
         is_inside = depth > 0
         has_content = ops.logical_not(state.is_empty)

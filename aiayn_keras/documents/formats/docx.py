@@ -37,7 +37,7 @@ _UNSEEN = re.compile(
     r"</?(?:\w+:)?(?:lang|noProof)\b[^<>]*>"
     r"|<(?:\w+:)?rFonts\s+(?:\w+:)?hint=\"\w*\"\s*/>|\s(?:\w+:)?hint=\"\w*\""
 )
-"""What the look of a run does not depend on: marks for spelling and for East Asian input."""
+"""Properties that do not change the look of a run: marks for spelling and East Asian input."""
 _HYPHEN_TAG = re.compile(rf"<(?:\w+:)?{_HYPHEN}\b[^<>]*>(?:</(?:\w+:)?{_HYPHEN}\s*>)?")
 
 
@@ -130,7 +130,7 @@ _FIRST_LETTER = re.compile(r"((?:<[^<>]*>)*)([^\w<&]*(?:\w|&[^;]+;))")
 
 @dataclass
 class _Text:
-    """The text of a run: its place in the XML, and the look of the run and what it is in."""
+    """The text of a run: its place in the XML, and the look of the run and of what contains it."""
 
     start: int
     end: int
@@ -258,7 +258,7 @@ class _Paragraphs:
 
 
 def _with_drop_cap(document, unit, drop_cap):
-    """The unit of a paragraph with the big letter, in a paragraph of its own, that begins it."""
+    """The unit of a paragraph with its big first letter, which Word keeps in another paragraph."""
     if drop_cap is None:
         return unit
     place = next(n for n, part in enumerate(unit.parts) if isinstance(part, str))
@@ -331,7 +331,7 @@ def _as_units(document, paragraph):
 def _first_and_last_runs(tag, texts, base):
     """The XML around the words of the first and last run that have a look of their own.
 
-    It lets such words move into the midst of a sentence. It is empty for a run with the look of
+    It lets such words move into the middle of a sentence. It is empty for a run with the look of
     most texts, and for one that is in a link or other container alone.
     """
     first, last = texts[0].look, texts[-1].look

@@ -203,7 +203,7 @@ def _is_kept(name, attributes):
 
 def _end_of_element(tokens, name, end):
     depth = 1
-    for kind, each, _, _, end in tokens:  # noqa: B007  the last one's end is the document's
+    for kind, each, _, _, end in tokens:  # noqa: B007  the last token ends where the document does
         if each == name and kind in ("open", "close"):
             depth += 1 if kind == "open" else -1
             if depth == 0:

@@ -16,7 +16,7 @@ from aiayn_keras.documents.formats.units import Mark, protect
 from aiayn_keras_light.placeable_patterns import PATTERN
 
 _MARKERS = ("&", "_", "~")
-"""Those of Qt, Windows and KDE; of GTK; of LibreOffice."""
+"""Markers of Qt, Windows and KDE, of GTK, and of LibreOffice."""
 
 _SURE = r"(?<![\w&~])[{}](?=[^\W\d_])"
 """A marker before a word."""
@@ -101,7 +101,7 @@ class Accelerator:
 class Accelerators:
     """Finds accelerators in the texts of one user interface.
 
-    A marker in the midst of a word, such as in `Fo&rmat`, counts if others stand before words.
+    A marker inside a word, as in `Fo&rmat`, counts if others stand before words.
 
     Args:
         texts: Iterable of all texts.

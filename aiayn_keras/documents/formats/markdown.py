@@ -36,10 +36,10 @@ _KEPT = re.compile(
 _BEGINNING = re.compile(
     r"\[[ xX]\]\s+"  # the box of a task
     r"|\[![\w-]+\][-+]?(?:\s+|\Z)"  # the kind of an alert
-    r"|(?:!!!|\?\?\?\+?|===[!+]?)(?:[ \t]+[a-z][\w-]*)*(?:[ \t]+(?=\")|\Z)"  # that of MkDocs
-    r"|\*\[[^\]\n]+\]:\s+"  # the abbreviation that it explains
+    r"|(?:!!!|\?\?\?\+?|===[!+]?)(?:[ \t]+[a-z][\w-]*)*(?:[ \t]+(?=\")|\Z)"  # an alert of MkDocs
+    r"|\*\[[^\]\n]+\]:\s+"  # an abbreviation that the text explains
     r"|[:~][ \t]+"  # the mark of a definition
-    r"|\{[#.:][^{}]*\}(?:\s+|\Z)"  # its attributes
+    r"|\{[#.:][^{}]*\}(?:\s+|\Z)"  # attributes of the text
 )
 """What stands before a text and is not translated."""
 _FIRST_LINE = re.compile(
@@ -258,7 +258,7 @@ def _encoder(shown, escapes, is_cell):
 
 
 def _as_paragraph(text):
-    """A text whose beginning does not look like that of a list, a heading or a quotation."""
+    """Escapes the beginning of a text that looks like a list, a heading or a quotation."""
     text = re.sub(r"^([-+*>]|#{1,6})(?=\s)", r"\\\1", text)
     return re.sub(r"^(\d{1,9})(?=[.)]\s)", r"\1\\", text)
 

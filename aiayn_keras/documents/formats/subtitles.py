@@ -106,7 +106,7 @@ def _lines(document):
 
 
 def _tidy_srt(lines, times):
-    """Lines of a .srt without those that are empty and come first or above times."""
+    """Lines of a .srt without the empty ones at its beginning and right above lines of times."""
     tidy, times = [], set(times)
     for number, line in enumerate(lines):
         while number in times and tidy and not tidy[-1]:
@@ -117,7 +117,7 @@ def _tidy_srt(lines, times):
 
 
 def _numbers(lines, texts, times, all_times):
-    """Numbers of the lines of a caption, below the next of the lines of times that has them."""
+    """Numbers of the lines of a caption's texts, below the first line of `times` that has them."""
     for time in times:
         numbers, number = [], time + 1
         for text in texts:

@@ -125,7 +125,7 @@ def _marked_words(source, words, stretch):
 def _without_marks(text, start, end, source, stretch):
     """A span of a translation without punctuation at its ends, unless the source has some there.
 
-    What the source has behind the span is not in it: the full stop of `<b>"Tea"</b>.`
+    Punctuation that follows the source's span stays outside: the full stop of `<b>"Tea"</b>.`
     """
     if source[stretch.start : stretch.end].strip()[:1].isalnum():
         while start < end - 1 and not text[start].isalnum():

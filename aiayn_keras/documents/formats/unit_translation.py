@@ -1,6 +1,6 @@
-"""Units through `translate`: marks are taken out of sentences, and put into their translations.
+"""Translates units: marks are taken out of the sentences, and put into the translations.
 
-| mark in the midst of a sentence | its way |
+| mark inside a sentence | what happens to it |
 |---|---|
 | a word (placeholder, URL, code) | a stand-in is translated with the sentence |
 | a pair of tags | goes around the words that look at its words most, by the model's attention |
@@ -9,7 +9,7 @@ The first stand-in is a foreign letter, which the models of this package copy; a
 better sentences than around a number. If it does not come back exactly once, a number is tried. If
 that fails, too, or the words between tags are not side by side, the sentence is cut at its marks
 and the texts between them are translated alone. So marks are never lost or altered. If a sentence
-with tags loses a number or an acronym, it is translated once more with this kept as a word.
+with tags loses a number or an acronym, it is translated once more with a stand-in for that, too.
 """
 
 import bisect
@@ -186,10 +186,10 @@ def _translate_whole(sentences, translate):
 def _with_lost_words(sentences, lost, translate):
     """Translates sentences with tags once more, with letters for what was lost.
 
-    `translate` itself does so with the others.
+    For sentences without tags, `translate` does this itself.
 
     Yields:
-        The number of each such sentence, and its new translation, or None unless that is better.
+        The number of each such sentence, and its new translation, or None if that is no better.
     """
     acronyms = {word for each in lost.values() for word in each.acronyms}
     known = known_words(acronyms, lambda texts, _: translate(texts, False))
@@ -206,7 +206,7 @@ def _with_lost_words(sentences, lost, translate):
 
 
 def _fill(results, places, translate):
-    """Sets the items at some places of a list to those that a function gives for the places."""
+    """Replaces the items at some places of a list by what a function returns for these places."""
     for place, result in zip(places, translate(places), strict=True):
         results[place] = result
 
@@ -266,7 +266,7 @@ def _as_row(text, marks, separators, sentences, encode):
 
 
 def _around_words(text, marks):
-    """Moves tags around part of a word, as in `<b>F</b>ile`, to the ends of that word.
+    """Moves tags that enclose part of a word, as in `<b>F</b>ile`, to the ends of the word.
 
     They stay where they are if other tags are in the same word, or if they mark an index.
     """
@@ -291,7 +291,7 @@ def _around_words(text, marks):
 
 
 def _partners(marks):
-    """The opening or closing tag that belongs to a tag, by the identity of its `_Placed`."""
+    """Dictionary from the `id` of each tag to the opening or closing tag that belongs to it."""
     open_tags, partners = [], {}
     for each in marks:
         if each.mark.kind == Kind.OPEN:

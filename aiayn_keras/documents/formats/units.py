@@ -18,10 +18,10 @@ class Kind(Enum):
     """Role of a mark in its sentence.
 
     Attributes:
-        WORD: It stands in the place of words, such as a placeholder, a URL or code.
+        WORD: It takes the place of words, such as a placeholder, a URL or code.
         OPEN: It begins a stretch of marked words, such as a bold one.
         CLOSE: It ends the stretch that the last `OPEN` of its name began.
-        CUT: It stays between the texts before and after it, which are translated alone.
+        CUT: It stays between the texts before and after it, which are translated separately.
         BREAK: It ends a sentence, such as a line break.
     """
 

@@ -106,7 +106,7 @@ class Batcher:
             A `concurrent.futures.Future` of the outputs, a dictionary of arrays.
 
         Raises:
-            RefusedError: With `UNAVAILABLE`, if as many batches wait as may.
+            RefusedError: With `UNAVAILABLE`, if the maximum number of batches is waiting.
         """
         task = _Task(inputs, len(next(iter(inputs.values()))))
         with self._changed:

@@ -102,7 +102,7 @@ def version_folders(kit):
 
     Returns:
         Dictionary from a version's number to its folder, or a link to one. Of `7` and `007` it has
-        `7`. A number that 64 bits do not hold is not a version's.
+        `7`. A number that does not fit into 64 bits is not a version.
     """
     names = [path.name for path in kit.iterdir() if path.is_dir()]
     names = sorted((name for name in names if name.isascii() and name.isdecimal()), key=len)

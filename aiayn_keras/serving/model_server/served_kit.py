@@ -42,7 +42,7 @@ POLL_SECONDS = 5.0
 RETRY_SECONDS = 30.0
 MAX_RETRIES = 2
 NUM_LOAD_THREADS = 2
-"""Those of a kit's flags for TensorFlow Serving."""
+"""Retries and threads for loading, as in a kit's flags for TensorFlow Serving."""
 _MAX_ERROR = 1_000
 """Maximum number of characters of a version's error."""
 START, LOADING, AVAILABLE, END = "START", "LOADING", "AVAILABLE", "END"

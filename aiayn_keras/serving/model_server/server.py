@@ -36,7 +36,7 @@ REQUEST_SECONDS = 60.0
 _SHARE_OF_COMPUTING = 0.8
 """The share of the time for closing after which what is not computed is refused."""
 SECONDS_TO_ASK = 10.0
-"""Time that a connection may take for a request where others wait for its place."""
+"""Time that a connection may take to send a request while others wait for its place."""
 _SECONDS_BETWEEN_LOOKS = 0.5
 _SHARE_MADE_FREE = 10
 """One in so many connections may be closed at a time; those that have waited longest go first."""
