@@ -10,6 +10,7 @@ update.
 import contextlib
 import itertools
 import logging
+import sys
 from pathlib import Path
 
 import keras
@@ -118,8 +119,8 @@ def write_average(run, output, last=None):
     Raises:
         FileNotFoundError: If `run` does not hold a training, or no checkpoint of it is left.
         FileExistsError: If `output` exists.
-        ValueError: If there are fewer checkpoints, a file of the training is damaged, or `output`
-            is within `run`.
+        ValueError: If there are fewer checkpoints, `last` is not given and the newest checkpoint is
+            missing, a file of the training is damaged, or `output` is within `run`.
         OSError: If the model cannot be written, for instance to a full disk; nothing of it is left.
     """
     folder, output = RunFolder(Path(run)), Path(output)
@@ -140,7 +141,15 @@ def write_average(run, output, last=None):
     recipe_text = read_recipe_text(folder)
     recipe, inputs = load_recipe(folder.recipe), read_inputs(folder)
     tokenizer, initial = read_beginning(folder, recipe)
-    history = read_history(folder.history, max(checkpoints))
+    newest = max(checkpoints)
+    all_rows = read_history(folder.history, sys.maxsize)
+    if last is None and all_rows and all_rows[-1]["updates"] > newest:
+        raise ValueError(
+            f"{run} has no checkpoint of update {all_rows[-1]['updates']}, which "
+            f"{folder.history.name} has: the newest one is {checkpoints[newest].name}. Train on to "
+            "have it written again, or give --last to average those that are there."
+        )
+    history = [row for row in all_rows if row["updates"] <= newest]
     every = recipe.training.checkpoint_every
     every = value_at(read_changes(folder.changes), 1, "training.checkpoint_every", every)
     if last is None:  # as the training itself does; it may be shorter

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from aiayn_keras.models import Hypothesis, Translation
-from aiayn_keras_light.text_batches import batch_by_length, pad_batch
+from aiayn_keras_light.text_batches import batch_by_length, pad_batch, tokenize
 from aiayn_keras_light.translating import as_translation
 from tests.helpers import assert_close
+from tests.number_words import train_tokenizer
 
 
 def test_batches_hold_every_text_once_longest_first():
@@ -12,6 +13,15 @@ def test_batches_hold_every_text_once_longest_first():
     assert list(batch_by_length(sequences, 3)) == [[6, 1, 3], [5, 0, 4], [2]]
     assert list(batch_by_length(sequences, 100)) == [[6, 1, 3, 5, 0, 4, 2]]
     assert list(batch_by_length([], 3)) == []
+
+
+def test_texts_that_are_too_long_are_cut_before_their_end_token():
+    model = train_tokenizer()
+    (whole,) = tokenize(["zwei fünf zwei fünf"], "texts", model)
+    assert whole[-1:] == model.source_ids == [model.end_token_id]
+    cut = tokenize(["zwei fünf zwei fünf", "zwei"], "texts", model, 3, is_cut=True)
+    assert cut[0] == [*whole[:2], model.end_token_id]
+    assert cut[1] == tokenize(["zwei"], "texts", model)[0]
 
 
 def test_a_batch_is_padded_to_few_shapes():

@@ -20,6 +20,7 @@ from aiayn_keras.training.averaging import (
     expected_updates,
 )
 from aiayn_keras.training.building import build_model
+from aiayn_keras.training.run_folder import read_history
 from tests.helpers import assert_close
 
 # === The mean of checkpoints ===
@@ -59,6 +60,7 @@ def test_a_training_shorter_than_its_mean_is_averaged_whole(trained_run, tmp_pat
     run = shutil.copytree(trained_run, tmp_path / "run")
     for _, path in list_checkpoints(run / "checkpoints"):
         path.unlink()
+    (run / "history.json").unlink()
     tokenizer = TransformerSeq2SeqLM.from_preset(run).preprocessor.tokenizer
     model = build_model(load_recipe(run / "recipe.yaml"), tokenizer)
     model.optimizer.build(model.trainable_variables)
@@ -116,6 +118,20 @@ def test_write_average_takes_no_checkpoint_from_before_a_gap(trained_run, tmp_pa
     before.rename(before.with_name(before.name.replace("0040", "0020")))
     with pytest.raises(ValueError, match="has 1 checkpoints in a row up to the newest, fewer tha"):
         write_average(run, tmp_path / "mean", last=2)
+
+
+def test_write_average_misses_the_newest_checkpoint(trained_run, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(trained_run, run)
+    older, newest = sorted((run / "checkpoints").iterdir())
+    newest.unlink()
+    message = rf"has no checkpoint of update \d+, .*newest one is {older.name}.* or give --last"
+    with pytest.raises(ValueError, match=message):
+        write_average(run, tmp_path / "mean")
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert write_average(run, tmp_path / "mean", last=1) == [run / "checkpoints" / older.name]
+    kept = read_history(tmp_path / "mean" / "history.json", 100)
+    assert [row["updates"] for row in kept] == [20, 40]
 
 
 def test_checkpoints_in_a_row_follow_the_history_and_before_it_the_period():
