@@ -410,9 +410,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             self._compile_metrics.build(y, logits)
         for metric in self._compiled_metrics.of_tokens:
             metric.update_from_statistics(y_pred, sample_weight)
-        of_loss = [metric for metric in self.metrics if metric.name == "loss"]
-        metrics = (*of_loss, *self._compiled_metrics.of_tokens)
-        return {metric.name: metric.result() for metric in metrics}
+        return self.get_metrics_result()
 
 
 def _refuse_probabilities(**parts):
