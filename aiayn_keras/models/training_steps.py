@@ -169,6 +169,8 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         """
         begin_computing()
         _refuse_class_weight(class_weight)
+        # `BackupAndRestore` sets it for one training; Keras would start the next ones there, too.
+        self._initial_epoch = None
         options = {
             "epochs": epochs,
             "verbose": verbose,

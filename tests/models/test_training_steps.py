@@ -316,6 +316,24 @@ def test_a_step_without_metrics():
     assert history["loss"][1] < history["loss"][0]
 
 
+def test_a_training_after_one_that_was_restored_has_all_its_epochs(tmp_path):
+    """Keras went on counting from the restored epoch, and trained for none."""
+    model, (x, y, weights) = make_model(weighted_metrics=[], **EAGER), make_batch()
+
+    def fit(epochs, *callbacks):
+        fitted = model.fit(
+            x, y, sample_weight=weights, epochs=epochs, callbacks=callbacks, verbose=0
+        )
+        return fitted.epoch
+
+    def backup():
+        return keras.callbacks.BackupAndRestore(tmp_path, delete_checkpoint=False)
+
+    assert fit(1, backup()) == [0]
+    assert fit(2, backup()) == [1]  # restored
+    assert fit(1) == [0]
+
+
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="Elsewhere the steps are Keras'.")
 def test_a_step_without_variables_to_train():
     frozen = make_model()
