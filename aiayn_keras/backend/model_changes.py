@@ -5,12 +5,14 @@ Keras lets the class, `call` and settings of a layer be changed once it is built
 its computation does not: a compiled function, the decoder of a search, another program's format, a
 config. This module lets all of them notice the change.
 
-Weights change, too. Comparing their values would take longer than translating a sentence. Each
-backend has a cheaper sign: JAX's arrays never change, PyTorch counts changes, and TensorFlow writes
-to a new buffer where somebody else holds the old one.
+Weights change, too. Comparing all their values would take half as long as translating a sentence.
+Each backend has a cheaper sign: JAX's arrays never change, TensorFlow writes to a new buffer where
+somebody else holds the old one, and PyTorch counts changes, though not those by way of `.data`, so
+some values of every row and column are compared there.
 """
 
 import functools
+import math
 from types import SimpleNamespace
 
 import keras
@@ -175,8 +177,30 @@ def _of_jax(variables):
 
 
 def _of_torch(variables):
+    import torch
+
     def signs():
-        values = [variable.value for variable in variables]
-        return [(value.data_ptr(), value._version) for value in values], values
+        values = [variable.value.detach() for variable in variables]
+        samples = torch.cat([_sample(value).view(torch.uint8) for value in values])
+        counts = [(value.data_ptr(), _count_of_changes(value)) for value in values]
+        return (counts, samples.cpu().numpy().tobytes()), values
 
     return signs
+
+
+_MAX_COMPARED = 4096
+"""Number of values up to which those of a variable of PyTorch are all compared."""
+
+
+def _sample(value):
+    """The values of a PyTorch tensor to compare: of a large one, some of each row and column."""
+    step = 1
+    if value.numel() > _MAX_COMPARED and _count_of_changes(value) is not None:
+        step = max(1, min(value.shape) - 1)
+        while math.gcd(step, value.shape[-1]) > 1:  # it would leave columns out
+            step -= 1
+    return value.reshape(-1)[::step].contiguous()
+
+
+def _count_of_changes(value):
+    return None if value.is_inference() else value._version

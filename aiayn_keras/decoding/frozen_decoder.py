@@ -172,6 +172,7 @@ def own_parts(backbone):
         Sorted list of names.
     """
     parts = [backbone.token_embedding, backbone.decoder_embedding, *backbone.decoder_blocks]
+    parts += [backbone.decoder_mask, backbone.cross_mask]
     if backbone.decoder_norm is not None:
         parts.append(backbone.decoder_norm)
     return own_classes([backbone, *(layer for part in parts for layer in part._flatten_layers())])

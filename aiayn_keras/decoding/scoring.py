@@ -5,13 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from keras import ops
 
-from aiayn_keras.backend import begin_computing
-from aiayn_keras.layers import (
-    decoder_layer,
-    encoder_layer,
-    make_attention_mask,
-    make_decoder_masks,
-)
+from aiayn_keras.backend import begin_computing, is_known
+from aiayn_keras.layers import decoder_layer, encoder_layer
 from aiayn_keras.optimization import label_smoothed_cross_entropy
 from aiayn_keras_light.checks import check_integer
 from aiayn_keras_light.text_batches import (
@@ -152,7 +147,8 @@ def compute_attention_maps(backbone, tokenizer, source, target):
 
     Raises:
         ValueError: For a text with more tokens than the model has positions, or a source without
-            any.
+            any; or for a block with a `call` of its own, or an attention that attends in its own
+            way without `weights_of`.
     """
     (labels,) = tokenize([target], "target", tokenizer.of_targets(), backbone.max_sequence_length)
     return attention_maps_of_ids(backbone, tokenizer, source, labels[:-1])
@@ -193,6 +189,8 @@ def alignments(
 ):
     """The attention of the decoder's last layer when it writes each token, the mean of its heads.
 
+    Of parts that attend in their own way, the usual attention: it places tags in documents, too.
+
     Args:
         backbone: A `TransformerBackbone`.
         encoder_token_ids: Integer tensor `(B, S)`, each row `pieces </s>`.
@@ -228,7 +226,7 @@ def cross_attention_scores(
         over S gives the weights.
     """
     memory = backbone.encode(encoder_token_ids, encoder_padding_mask, training=False)
-    self_mask, memory_mask = make_decoder_masks(decoder_padding_mask, encoder_padding_mask)
+    self_mask, memory_mask = _decoder_masks(backbone, decoder_padding_mask, encoder_padding_mask)
     x = backbone.token_embedding(decoder_token_ids)
     x = backbone.decoder_embedding(x, decoder_padding_mask, training=False)
     scores = []
@@ -245,7 +243,22 @@ def cross_attention_scores(
     return scores
 
 
+def _check_blocks(blocks):
+    """Raises a ValueError for blocks whose parts do not tell what they attend to."""
+    for block in blocks:
+        if not is_known(block.call):
+            raise ValueError(
+                f"The attention in `{block.name}` cannot be shown: its `call` is your own, and the "
+                "usual order of its parts would show something else. Put the change into a part of "
+                "the block, such as its `feed_forward_cls` (docs/change_a_part.md)."
+            )
+        block.self_attention.check_weights_are_known()
+        if hasattr(block, "cross_attention"):
+            block.cross_attention.check_weights_are_known()
+
+
 def _all_weights(backbone, encoder_ids, decoder_ids):
+    _check_blocks((*backbone.encoder_blocks, *backbone.decoder_blocks))
     encoder_ids, decoder_ids = (
         ops.convert_to_tensor([ids], dtype="int32") for ids in (encoder_ids, decoder_ids)
     )
@@ -260,7 +273,7 @@ def _all_weights(backbone, encoder_ids, decoder_ids):
 
 def _encoder_attention(backbone, token_ids, padding_mask):
     """The memory `(B, S, D)`, and every layer's weights `(B, H, S, S)`."""
-    mask = make_attention_mask(padding_mask, padding_mask)
+    mask = backbone.encoder_mask(padding_mask, padding_mask)
     x = backbone.token_embedding(token_ids)
     x = backbone.encoder_embedding(x, padding_mask, training=False)
     seen = []
@@ -271,7 +284,7 @@ def _encoder_attention(backbone, token_ids, padding_mask):
 
 def _decoder_attention(backbone, memory, encoder_padding_mask, token_ids, padding_mask):
     """Every layer's weights of self-attention `(B, H, T, T)` and of attention to the memory."""
-    self_mask, memory_mask = make_decoder_masks(padding_mask, encoder_padding_mask)
+    self_mask, memory_mask = _decoder_masks(backbone, padding_mask, encoder_padding_mask)
     x = backbone.token_embedding(token_ids)
     x = backbone.decoder_embedding(x, padding_mask, training=False)
     seen_self, seen_memory = [], []
@@ -283,6 +296,11 @@ def _decoder_attention(backbone, memory, encoder_padding_mask, token_ids, paddin
             _observed(block.cross_attention, memory_mask, seen_memory, memory),
         )
     return seen_self, seen_memory
+
+
+def _decoder_masks(backbone, decoder_padding_mask, encoder_padding_mask):
+    self_mask = backbone.decoder_mask(decoder_padding_mask, decoder_padding_mask)
+    return self_mask, backbone.cross_mask(decoder_padding_mask, encoder_padding_mask)
 
 
 def _observed(attention, mask, seen, memory=None):

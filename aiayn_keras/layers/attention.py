@@ -171,7 +171,7 @@ class MultiHeadAttention(keras.layers.Layer):
         output = self._attend(x, key, value, mask, training)
         if not return_attention_scores:
             return output
-        self._check_weights_are_known()
+        self.check_weights_are_known()
         return output, self.weights_of(query, memory, mask)
 
     def attend(self, query, key, value, mask=None, training=None):
@@ -194,16 +194,19 @@ class MultiHeadAttention(keras.layers.Layer):
     def _split_memory(self, key, value):
         return self._split_heads(key, self.key_dim), self._split_heads(value, self.value_dim)
 
-    def _check_weights_are_known(self):
+    def check_weights_are_known(self):
+        """Raises a ValueError if `weights_of` does not follow a subclass's own `_attend`."""
         own = [
             name
             for name in ("_attend", "weights_of")
-            if getattr(type(self), name) is not getattr(MultiHeadAttention, name)
+            if name in vars(self)
+            or getattr(type(self), name) is not getattr(MultiHeadAttention, name)
         ]
         if own == ["_attend"]:
             raise ValueError(
-                f"`return_attention_scores` needs {type(self).__name__}.weights_of: the class "
-                "attends in its own way, so the usual weights would be wrong."
+                f"`return_attention_scores` needs {type(self).__name__}.weights_of, and so do "
+                "attention maps: the class attends in its own way, so the usual weights would be "
+                "wrong."
             )
 
     def weights_of(self, query, memory, mask=None):

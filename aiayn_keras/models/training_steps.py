@@ -169,6 +169,8 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
         """
         begin_computing()
         _refuse_class_weight(class_weight)
+        # `BackupAndRestore` sets it for one training; Keras would start the next ones there, too.
+        self._initial_epoch = None
         options = {
             "epochs": epochs,
             "verbose": verbose,
@@ -410,9 +412,7 @@ class TrainingSteps(FixedParts, keras_hub.models.Seq2SeqLM):
             self._compile_metrics.build(y, logits)
         for metric in self._compiled_metrics.of_tokens:
             metric.update_from_statistics(y_pred, sample_weight)
-        of_loss = [metric for metric in self.metrics if metric.name == "loss"]
-        metrics = (*of_loss, *self._compiled_metrics.of_tokens)
-        return {metric.name: metric.result() for metric in metrics}
+        return self.get_metrics_result()
 
 
 def _refuse_probabilities(**parts):

@@ -49,13 +49,18 @@ def label_smoothed_cross_entropy(labels, logits, label_smoothing):
         def gradient(*args, upstream=None):
             upstream = args[0] if upstream is None else upstream  # the backends call it differently
             is_label = ops.equal(ops.arange(vocabulary_size, dtype="int32"), labels)
-            target = ops.where(is_label, on_label, off_label)
+            # Not numbers, which `where` would make tensors of Keras' `floatx`.
+            target = ops.where(is_label, *map(_float32, (on_label, off_label)))
             gradient = (probabilities - target) * ops.expand_dims(upstream, axis=-1)
             return ops.cast(gradient, logits.dtype)
 
         return loss, gradient
 
     return cross_entropy(logits)
+
+
+def _float32(number):
+    return ops.convert_to_tensor(number, dtype="float32")
 
 
 def _check_shapes(labels, logits):
@@ -98,6 +103,8 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         label_smoothing: Share of the target spread over the vocabulary (ε_ls), at most 0.99.
         reduction: As in `keras.losses.Loss`; the default divides by the sum of the weights.
         name: Name of the loss.
+        dtype: Defaults to float32, whatever Keras' `floatx` is. In half precision Keras would round
+            the labels to other tokens.
 
     Call arguments:
         y_true: Integer tensor `(B, T)`, labels.
@@ -108,7 +115,8 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         Float32 scalar, nats per token.
 
     Raises:
-        ValueError: For labels whose shape is not that of the logits without its last axis.
+        ValueError: For a `dtype` of half precision, and for labels whose shape is not that of the
+            logits without its last axis.
     """
 
     def __init__(
@@ -118,7 +126,12 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         name="label_smoothed_cross_entropy",
         dtype=None,
     ):
-        super().__init__(name=name, reduction=reduction, dtype=dtype)
+        super().__init__(name=name, reduction=reduction, dtype=dtype or "float32")
+        if self.dtype not in ("float32", "float64"):
+            raise ValueError(
+                f"`dtype` must be float32 or float64. Received: dtype={self.dtype}. Leave it out: "
+                "logits of every precision are taken."
+            )
         self.label_smoothing = check_number("label_smoothing", label_smoothing, 0, 0.99)
 
     def __call__(self, y_true, y_pred, sample_weight=None):
@@ -164,9 +177,12 @@ def _log_probs(labels, logits):
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
 class TokenAccuracy(keras.metrics.SparseCategoricalAccuracy):
-    """Share of real tokens whose label gets the highest logit, given the true prefix."""
+    """Share of real tokens whose label gets the highest logit, given the true prefix.
 
-    def __init__(self, name="accuracy", dtype=None):
+    Counted in float32 unless another `dtype` is given: in half precision, 2,048 and 1 are 2,048.
+    """
+
+    def __init__(self, name="accuracy", dtype="float32"):
         super().__init__(name=name, dtype=dtype)
 
     def update_from_statistics(self, statistics, sample_weight=None):
@@ -179,10 +195,11 @@ class Perplexity(keras.metrics.Mean):
     """`exp` of the mean cross-entropy per real token, without label smoothing (paper, Table 3).
 
     Takes integer labels `(B, T)`, logits `(B, T, V)` and weights `(B, T)`, 0 on padding. It is
-    per wordpiece, as in the paper: comparable only under the same tokenizer.
+    per wordpiece, as in the paper: comparable only under the same tokenizer. It is counted in
+    float32 unless another `dtype` is given.
     """
 
-    def __init__(self, name="perplexity", dtype=None):
+    def __init__(self, name="perplexity", dtype="float32"):
         super().__init__(name=name, dtype=dtype)
         self._direction = "down"  # Keras' callbacks read it: lower is better
 

@@ -37,6 +37,46 @@ def test_a_change_of_one_variable_is_seen(variables, name):
     assert WeightsSnapshot(variables).is_current(variables)
 
 
+only_torch = pytest.mark.skipif(
+    keras.config.backend() != "torch", reason="PyTorch does not count changes of `.data`."
+)
+
+
+def set_to_two(part):
+    part[...] = 2.0
+
+
+UNCOUNTED = {
+    "all values": lambda data: data.mul_(0.5),
+    "a row": lambda data: set_to_two(data[130]),
+    "a column": lambda data: set_to_two(data[:, 29]),
+    "the order of the rows": lambda data: data.copy_(data.flip(0).clone()),
+}
+
+
+@only_torch
+@pytest.mark.parametrize("shape", [(200, 60), (131, 260)])
+@pytest.mark.parametrize("change", UNCOUNTED.values(), ids=UNCOUNTED)
+def test_changes_that_pytorch_does_not_count_are_seen(shape, change):
+    variable = keras.Variable(np.random.default_rng(1).normal(size=shape).astype("float32"))
+    snapshot = WeightsSnapshot([variable])
+    assert snapshot.is_current([variable])
+    change(variable.value.data)
+    assert not snapshot.is_current([variable])
+
+
+@only_torch
+def test_changes_in_inference_mode_are_seen():
+    import torch
+
+    with torch.inference_mode():
+        variable = keras.Variable(np.ones((200, 60), "float32"))
+        snapshot = WeightsSnapshot([variable])
+        assert snapshot.is_current([variable])
+        variable.value[3, 5] = 2.0
+        assert not snapshot.is_current([variable])
+
+
 def test_other_variables_are_not_current(variables):
     snapshot = WeightsSnapshot(variables)
     copies = [keras.Variable(variable.numpy()) for variable in variables]

@@ -1,13 +1,14 @@
 """Parts of one's own: the search computes what training computes, or an export refuses them."""
 
 import keras
+import numpy as np
 import pytest
 from keras import ops
 
 from aiayn_keras import TransformerBackbone, TransformerSeq2SeqLM, TransformerSeq2SeqLMPreprocessor
 from aiayn_keras.decoding.cached_decoding import start_decoding
 from aiayn_keras.decoding.frozen_decoder import own_parts
-from aiayn_keras.layers import AddNorm, DecoderBlock, MultiHeadAttention
+from aiayn_keras.layers import AddNorm, DecoderBlock, MultiHeadAttention, make_attention_mask
 from tests.helpers import assert_close, slow_but
 
 SOURCES = ["drei sieben", "eins null vier neun", "zwei"]
@@ -205,7 +206,14 @@ def replace_call_of_class(model, monkeypatch):
     )
 
 
+def see_the_first_token_alone(model, _):
+    model.backbone.cross_mask.call = lambda query, key: ops.logical_and(
+        make_attention_mask(query, key), ops.arange(ops.shape(key)[1]) < 1
+    )
+
+
 CHANGES = {
+    "AttentionMask.call": see_the_first_token_alone,
     "PositionwiseFeedForward.activation": change_activation,
     "LayerNormalization.epsilon": change_epsilon,
     "PositionalEmbedding.table": replace_positions,
@@ -217,7 +225,10 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(
-    "name", slow_but(["DecoderBlock.call", "PositionalEmbedding.table"], list(CHANGES))
+    "name",
+    slow_but(
+        ["AttentionMask.call", "DecoderBlock.call", "PositionalEmbedding.table"], list(CHANGES)
+    ),
 )
 def test_a_changed_part_is_searched_as_it_is_now(name, tokenizer, monkeypatch, tmp_path):
     model = random_model(TransformerBackbone, tokenizer)
@@ -242,3 +253,27 @@ def test_a_changed_encoder_is_run_as_it_is_now(tokenizer):
     for source, was, now in zip(SOURCES, before, after, strict=True):
         assert abs(was.score - now.score) > 1e-3
         assert_close(now.score, score_of(model, source, now), 1e-4, 1e-4)
+
+
+def test_maps_are_those_of_changed_masks(tokenizer):
+    model = random_model(TransformerBackbone, tokenizer)
+    target = model.translate(SOURCES[0], max_length=4).text
+    model.backbone.encoder_mask.causal = True
+    see_the_first_token_alone(model, None)
+    maps = model.attention_maps(SOURCES[0], target)
+    assert_close(maps.encoder, np.tril(maps.encoder))
+    assert_close(maps.cross[..., 1:], np.zeros_like(maps.cross[..., 1:]))
+    alignment = model.translate(SOURCES[0], max_length=4, return_alignments=True).alignment
+    assert_close(alignment[:, 1:], np.zeros_like(alignment[:, 1:]))
+
+
+@pytest.mark.parametrize("block_cls", [BlockWithNearAttention, GatedBlock])
+def test_maps_of_attention_that_is_not_known_are_refused(block_cls, tokenizer):
+    """They were those of the usual attention."""
+
+    class OwnBackbone(TransformerBackbone):
+        decoder_block_cls = block_cls
+
+    model = random_model(OwnBackbone, tokenizer)
+    with pytest.raises(ValueError, match=r"NearAttention\.weights_of|`call` is your own"):
+        model.attention_maps(SOURCES[0], "three")

@@ -254,6 +254,32 @@ def test_losses_of_own_parts_count():
     assert_close(model.train_on_batch(x, y, weights)[0], tokens + added, rtol=1e-5)
 
 
+class BlockWithAMetric(EncoderBlock):
+    """A block that measures its outputs, in a metric that a model finds and reports."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.size = keras.metrics.Mean(name="size_of_outputs")
+
+    def call(self, x, *args, **kwargs):
+        y = super().call(x, *args, **kwargs)
+        self.size.update_state(keras.ops.mean(keras.ops.abs(y)))
+        return y
+
+
+class BackboneWithAMetric(TransformerBackbone):
+    encoder_block_cls = BlockWithAMetric
+
+
+@pytest.mark.skipif(BACKEND == "jax", reason="Keras has no metrics in layers on JAX.")
+def test_metrics_of_own_parts_are_reported():
+    model = make_model(backbone_cls=BackboneWithAMetric)
+    (x, y, weights), names = make_batch(), ("loss", "accuracy", "perplexity", "size_of_outputs")
+    history = model.fit(x, y, sample_weight=weights, validation_data=(x, y), verbose=0).history
+    assert history.keys() == {*names, *(f"val_{name}" for name in names)}
+    assert min(history["size_of_outputs"] + history["val_size_of_outputs"]) > 0.1
+
+
 @not_torch
 def test_metrics_begin_anew_with_every_evaluation():
     """Keras resets those alone that it has seen computed."""
@@ -288,6 +314,24 @@ def test_a_step_without_metrics():
     history = model.fit(*make_batch()[:2], epochs=2, verbose=0).history
     assert list(history) == ["loss"]
     assert history["loss"][1] < history["loss"][0]
+
+
+def test_a_training_after_one_that_was_restored_has_all_its_epochs(tmp_path):
+    """Keras went on counting from the restored epoch, and trained for none."""
+    model, (x, y, weights) = make_model(weighted_metrics=[], **EAGER), make_batch()
+
+    def fit(epochs, *callbacks):
+        fitted = model.fit(
+            x, y, sample_weight=weights, epochs=epochs, callbacks=callbacks, verbose=0
+        )
+        return fitted.epoch
+
+    def backup():
+        return keras.callbacks.BackupAndRestore(tmp_path, delete_checkpoint=False)
+
+    assert fit(1, backup()) == [0]
+    assert fit(2, backup()) == [1]  # restored
+    assert fit(1) == [0]
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="Elsewhere the steps are Keras'.")

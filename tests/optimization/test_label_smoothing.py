@@ -41,6 +41,28 @@ def test_labels_of_another_shape_are_refused():
             LabelSmoothedCrossEntropy()(wrong, logits)
 
 
+@pytest.mark.parametrize("floatx", ["float16", "bfloat16", "float64"])
+def test_loss_and_gradient_are_those_of_float32_whatever_floatx_is(floatx):
+    """Keras rounded the labels to other tokens, and TensorFlow had no gradient."""
+    usual = keras.config.floatx()
+    many_tokens, labels = 3000, np.array([[2999, 2051, 257]])
+    logits = np.random.normal(size=(1, 3, many_tokens)).astype("float32")
+    expected = LabelSmoothedCrossEntropy()(labels, logits)
+    expected_gradient = gradient(lambda x: LabelSmoothedCrossEntropy()(labels, x))(logits)
+    keras.config.set_floatx(floatx)
+    try:
+        loss = LabelSmoothedCrossEntropy()
+        assert_close(loss(labels, logits), expected, 1e-6)
+        assert_close(gradient(lambda x: loss(labels, x))(logits), expected_gradient, 1e-6, 1e-8)
+    finally:
+        keras.config.set_floatx(usual)
+
+
+def test_a_loss_in_half_precision_is_refused():
+    with pytest.raises(ValueError, match="`dtype` must be float32 or float64"):
+        LabelSmoothedCrossEntropy(dtype="bfloat16")
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.9])
 def test_loss_is_cross_entropy_with_the_smoothed_target(smoothing):
     labels, logits = batch()

@@ -38,6 +38,22 @@ def test_batches_count_by_their_real_tokens(metric):
     assert_close(parts.result(), whole.result())
 
 
+@pytest.mark.parametrize("metric", [TokenAccuracy, Perplexity])
+def test_many_tokens_are_counted_whatever_floatx_is(metric):
+    """In bfloat16, 256 and 1 are 256."""
+    usual = keras.config.floatx()
+    keras.config.set_floatx("bfloat16")
+    try:
+        many = metric()
+        for _ in range(200):
+            many.update_state(LABELS, LOGITS, sample_weight=WEIGHTS)
+    finally:
+        keras.config.set_floatx(usual)
+    once = metric()
+    once.update_state(LABELS, LOGITS, sample_weight=WEIGHTS)
+    assert_close(many.result(), once.result(), 1e-4)
+
+
 def test_without_weights_every_token_counts():
     accuracy, perplexity = TokenAccuracy(), Perplexity()
     accuracy.update_state(LABELS, LOGITS)
