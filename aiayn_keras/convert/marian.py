@@ -3,6 +3,8 @@
 Names and formulas are those of transformers' `modeling_marian.py`.
 """
 
+import os
+import warnings
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -15,6 +17,7 @@ from aiayn_keras.convert.tensor_files import SHARD_INDEX, read_tensors
 from aiayn_keras.convert.tokenizers import (
     NEVER,
     SPECIAL,
+    Piece,
     pieces_of,
     read_model,
     reorder,
@@ -33,6 +36,8 @@ WEIGHT_FILES = "model.safetensors", SHARD_INDEX, "pytorch_model.bin"
 VOCABULARY_FILES = "source.spm", "target.spm", "vocab.json"
 TARGET_TABLE = "target_vocab.json"
 """Names of the tokens in translations, where they have others; our export writes it then."""
+
+TOKENIZER_CONFIG = "tokenizer_config.json"
 
 MAX_CONFIG_BYTES = 1 << 20
 _MAX_TABLE_BYTES = 1 << 26
@@ -96,11 +101,35 @@ class _MarianConfig(pydantic.BaseModel):
 
 
 class _GenerationConfig(pydantic.BaseModel):
-    """The settings of a search that ours has too; the others do not matter."""
+    """The settings of a search: those that ours has too, and those that belong to the model."""
+
+    model_config = pydantic.ConfigDict(extra="allow")
 
     num_beams: int | None = None
     length_penalty: float | None = None
     no_repeat_ngram_size: int | None = None
+    decoder_start_token_id: int | None = None
+    eos_token_id: int | list[int] | None = None
+    forced_bos_token_id: None = None
+
+
+_OUR_SETTINGS = {"num_beams", "length_penalty", "no_repeat_ngram_size"}
+_OTHER_SETTINGS = {
+    "do_sample": [False],
+    "min_length": [0, 1, 2],  # the start token counts
+    "min_new_tokens": [0, 1],
+    "repetition_penalty": [1],
+    "encoder_repetition_penalty": [1],
+    "encoder_no_repeat_ngram_size": [0],
+    "num_beam_groups": [1],
+    "diversity_penalty": [0],
+    "suppress_tokens": [[]],
+    "begin_suppress_tokens": [[]],
+    "sequence_bias": [],
+    "exponential_decay_length_penalty": [],
+    "force_words_ids": [],
+}
+"""Settings that change translations and that our search lacks, with the values that do not."""
 
 
 def convert_marian(folder, dtype=None):
@@ -136,6 +165,7 @@ def convert_marian(folder, dtype=None):
                 f"{path}: `{name}` is {getattr(config, name)}, but the token {SPECIAL[row]} of "
                 f"vocab.json has the number {vocabulary.rows[row]}."
             )
+    search_defaults = _search_defaults(folder, config)
     weights = _find_weights(folder)
     tensors = TrackedArrays(weights, read_tensors(weights))
     arrays = _read_arrays(tensors, config, vocabulary)
@@ -163,33 +193,61 @@ def convert_marian(folder, dtype=None):
         max_sequence_length=config.max_position_embeddings,
         dtype=dtype,
     )
-    model.search_defaults = _search_defaults(folder)
+    model.search_defaults = search_defaults
     return model
 
 
-def _search_defaults(folder):
+def _search_defaults(folder, config):
     """The settings of a search in a folder of Hugging Face's, as our own `search_defaults`.
 
     They are in `generation_config.json`, or in the `config.json` of older models. Without a
     `length_penalty` it is 1, as there; without `num_beams` ours stays, where theirs would be 1.
 
     Raises:
-        ValueError: If the file is damaged, or a setting is not one of ours.
+        ValueError: If the file is damaged, a setting is not one of ours, or the start or end token
+            is not that of `config.json`.
+
+    Warns:
+        UserWarning: For settings that change translations there and that our search lacks.
     """
     path = folder / GENERATION_CONFIG
-    if not path.is_file():
+    if not os.path.lexists(path):
         path = folder / CONFIG
     settings = parse(_GenerationConfig, read_bytes(path, MAX_CONFIG_BYTES), path, REMEDY)
-    found = {"length_penalty": 1.0, **settings.model_dump(exclude_none=True)}
+    for name in ("decoder_start_token_id", "eos_token_id"):
+        stated, wanted = getattr(settings, name), getattr(config, name)
+        if stated not in (None, wanted, [wanted]):
+            raise ValueError(
+                f"{path}: `{name}` is {stated!s:.60}, but {wanted} in {CONFIG}. A model with both "
+                "cannot be converted."
+            )
+    _warn_of_other_settings(path, settings.model_extra, config)
+    found = {"length_penalty": 1.0, **settings.model_dump(include=_OUR_SETTINGS, exclude_none=True)}
     try:
         return check_search_defaults({**found, "length_penalty_offset": 0})
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from error
 
 
+def _warn_of_other_settings(path, settings, config):
+    never = [None, [[config.pad_token_id]]]  # ours never writes it
+    neutral = {name: [None, *values] for name, values in _OTHER_SETTINGS.items()}
+    names = [
+        name
+        for name, values in {**neutral, "bad_words_ids": never}.items()
+        if settings.get(name) not in values
+    ]
+    if names:
+        warnings.warn(
+            f"{path}: our search lacks {', '.join(names)}, so translations may differ from those "
+            "of Hugging Face with these settings.",
+            stacklevel=2,
+        )
+
+
 def _find_weights(folder):
     for name in WEIGHT_FILES:
-        if (folder / name).exists():
+        if os.path.lexists(folder / name):  # a link may be broken
             return folder / name
     raise FileNotFoundError(f"{folder} has none of the files {', '.join(WEIGHT_FILES)}.")
 
@@ -240,6 +298,10 @@ def _read_embedding(tensors, config, vocabulary):
 # === Vocabulary ===
 class _Table(pydantic.RootModel, strict=True):
     root: dict[str, int]
+
+
+class _TokenizerConfig(pydantic.BaseModel, strict=True):
+    separate_vocabs: bool = False
 
 
 class MarianVocabulary(NamedTuple):
@@ -298,7 +360,7 @@ def read_marian_vocabulary(folder, vocabulary_size, start=None):
     languages = {_name(piece) for piece in table if _is_language(piece)}
     beyond = [piece for piece in pieces_of(source) if piece not in table and piece not in SPECIAL]
     target_table, target_pieces = table, in_table + beyond
-    if (folder / TARGET_TABLE).exists():
+    if _has_target_table(folder):
         target_table = _read_table(folder / TARGET_TABLE, vocabulary_size)
         target_pieces = _target_pieces(folder / TARGET_TABLE, target_table, table, len(beyond))
     tokenizer = TransformerTokenizer(
@@ -311,6 +373,26 @@ def read_marian_vocabulary(folder, vocabulary_size, start=None):
     is_written[2] = start != table[PAD]
     is_written[len(rows) - len(beyond) :] = False
     return MarianVocabulary(tokenizer, np.array(rows), is_written)
+
+
+def _has_target_table(folder):
+    """Returns whether translations have a table of their own, as Hugging Face's tokenizer would.
+
+    Raises:
+        ValueError: If the table is there and its setting is not, or the other way round.
+    """
+    path, table = folder / TOKENIZER_CONFIG, folder / TARGET_TABLE
+    has_table = os.path.lexists(table)
+    if not os.path.lexists(path):
+        return has_table
+    content = read_bytes(path, MAX_CONFIG_BYTES)
+    config = parse(_TokenizerConfig, content, path, "It is not a tokenizer's configuration.")
+    if config.separate_vocabs != has_table:
+        raise ValueError(
+            f"{path}: `separate_vocabs` is {config.separate_vocabs}, but there is "
+            f"{'a' if has_table else 'no'} file {TARGET_TABLE}: copy both again from the model."
+        )
+    return has_table
 
 
 def _target_pieces(path, target_table, table, num_beyond):
@@ -363,9 +445,18 @@ def _read_table(path, vocabulary_size):
 
 
 def _without(model, table):
-    """A copy of a SentencePiece model with only the pieces that are in the table."""
+    """A copy of a SentencePiece model with only the pieces that are in the table.
+
+    The 256 bytes stay only if all of them are in it, as SentencePiece needs them.
+    """
+    has_bytes = all(p.piece in table for p in model.pieces if p.type == Piece.BYTE)
     copy = type(model)()
     copy.CopyFrom(model)
+    copy.trainer_spec.byte_fallback &= has_bytes
     del copy.pieces[:]
-    copy.pieces.extend(piece for piece in model.pieces if piece.piece in table)
+    copy.pieces.extend(
+        piece
+        for piece in model.pieces
+        if piece.piece in table and (has_bytes or piece.type != Piece.BYTE)
+    )
     return copy
