@@ -212,6 +212,11 @@ def read_lines_of(content, path):
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise ValueError(f"{path}, line {line}: not valid UTF-8.") from None
+    if lines[0].startswith("\ufeff"):
+        raise ValueError(
+            f"{path}, line 1: it begins with a byte order mark, which an editor has added: save "
+            "the file as UTF-8 without it."
+        )
     if all(line.endswith("\r") for line in lines):
         lines = [line[:-1] for line in lines]
     return lines
