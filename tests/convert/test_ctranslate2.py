@@ -384,7 +384,7 @@ def test_a_sentencepiece_model_in_another_order_is_used(tokenizer, tmp_path):
     words = tokenizer.get_vocabulary()
     words = [*words[:3:-1], "</s>", "<unk>", "<s>"]
     left_out = words.pop(2)
-    folder = write_spec(random_spec(source=words, target=TARGET_WORDS), tmp_path / "model")
+    folder = write_spec(random_spec(source=words, target=words), tmp_path / "model")
     (folder / "sentencepiece.model").write_bytes(tokenizer.proto)
     model = convert_ctranslate2(folder)
     found = model.preprocessor.tokenizer

@@ -191,7 +191,8 @@ def test_a_sentencepiece_model_of_other_tokens_is_refused(tmp_path):
     model = TransformerTokenizer.train(["das ist ein guter tag"] * 9, 22).proto
     (tmp_path / "sentencepiece.model").write_bytes(model)
     with pytest.raises(
-        ValueError, match=r"dict\.de\.txt: the SentencePiece model of sources .* '▁"
+        ValueError,
+        match=r"dict\.de\.txt: the SentencePiece model of both .*8 tokens, such as 'das'",
     ):
         convert_fairseq(*arguments)
 
