@@ -40,8 +40,9 @@ TARGET_TABLE = "target_vocab.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
 
 MAX_CONFIG_BYTES = 1 << 20
-_MAX_TABLE_BYTES = 1 << 26
+_MAX_TABLE_BYTES = 1 << 24
 PAD, UNK, START, END = SPECIAL
+_END_ROW = 3
 _LAYER_NORM_EPSILON = 1e-5  # PyTorch's
 _CLOSE = 5e-3
 """Difference below which a table holds the sinusoids, maybe in bfloat16."""
@@ -111,6 +112,7 @@ class _GenerationConfig(pydantic.BaseModel):
     decoder_start_token_id: int | None = None
     eos_token_id: int | list[int] | None = None
     forced_bos_token_id: None = None
+    bad_words_ids: list[list[int]] | None = None
 
 
 _OUR_SETTINGS = {"num_beams", "length_penalty", "no_repeat_ngram_size"}
@@ -159,13 +161,13 @@ def convert_marian(folder, dtype=None):
     path = folder / CONFIG
     config = parse(_MarianConfig, read_bytes(path, MAX_CONFIG_BYTES), path, REMEDY)
     vocabulary = read_marian_vocabulary(folder, config.vocab_size, config.decoder_start_token_id)
-    for name, row in (("pad_token_id", 0), ("eos_token_id", 3)):
+    for name, row in (("pad_token_id", 0), ("eos_token_id", _END_ROW)):
         if getattr(config, name) != vocabulary.rows[row]:
             raise ValueError(
                 f"{path}: `{name}` is {getattr(config, name)}, but the token {SPECIAL[row]} of "
                 f"vocab.json has the number {vocabulary.rows[row]}."
             )
-    search_defaults = _search_defaults(folder, config)
+    search_defaults = _search_defaults(folder, config, vocabulary.rows[:_END_ROW].tolist())
     weights = _find_weights(folder)
     tensors = TrackedArrays(weights, read_tensors(weights))
     arrays = _read_arrays(tensors, config, vocabulary)
@@ -197,11 +199,16 @@ def convert_marian(folder, dtype=None):
     return model
 
 
-def _search_defaults(folder, config):
+def _search_defaults(folder, config, never_written):
     """The settings of a search in a folder of Hugging Face's, as our own `search_defaults`.
 
     They are in `generation_config.json`, or in the `config.json` of older models. Without a
     `length_penalty` it is 1, as there; without `num_beams` ours stays, where theirs would be 1.
+
+    Args:
+        folder: Path of the folder.
+        config: The `_MarianConfig`.
+        never_written: List of the numbers of tokens that our search never writes.
 
     Raises:
         ValueError: If the file is damaged, a setting is not one of ours, or the start or end token
@@ -221,7 +228,7 @@ def _search_defaults(folder, config):
                 f"{path}: `{name}` is {stated!s:.60}, but {wanted} in {CONFIG}. A model with both "
                 "cannot be converted."
             )
-    _warn_of_other_settings(path, settings.model_extra, config)
+    _warn_of_other_settings(path, settings, never_written)
     found = {"length_penalty": 1.0, **settings.model_dump(include=_OUR_SETTINGS, exclude_none=True)}
     try:
         return check_search_defaults({**found, "length_penalty_offset": 0})
@@ -229,14 +236,14 @@ def _search_defaults(folder, config):
         raise ValueError(f"{path}: {error}") from error
 
 
-def _warn_of_other_settings(path, settings, config):
-    never = [None, [[config.pad_token_id]]]  # ours never writes it
-    neutral = {name: [None, *values] for name, values in _OTHER_SETTINGS.items()}
+def _warn_of_other_settings(path, settings, never_written):
     names = [
         name
-        for name, values in {**neutral, "bad_words_ids": never}.items()
-        if settings.get(name) not in values
+        for name, neutral in _OTHER_SETTINGS.items()
+        if settings.model_extra.get(name) not in (None, *neutral)
     ]
+    if any(words not in [[n] for n in never_written] for words in settings.bad_words_ids or []):
+        names.append("bad_words_ids")
     if names:
         warnings.warn(
             f"{path}: our search lacks {', '.join(names)}, so translations may differ from those "
@@ -363,6 +370,8 @@ def read_marian_vocabulary(folder, vocabulary_size, start=None):
     if _has_target_table(folder):
         target_table = _read_table(folder / TARGET_TABLE, vocabulary_size)
         target_pieces = _target_pieces(folder / TARGET_TABLE, target_table, table, len(beyond))
+    for side, model, names in (("source", source, table), ("target", target, target_table)):
+        _check_pieces(folder / f"{side}.spm", model, names)
     tokenizer = TransformerTokenizer(
         reorder(source, in_table + beyond, languages),
         reorder(_without(target, set(target_table)), target_pieces),
@@ -373,6 +382,18 @@ def read_marian_vocabulary(folder, vocabulary_size, start=None):
     is_written[2] = start != table[PAD]
     is_written[len(rows) - len(beyond) :] = False
     return MarianVocabulary(tokenizer, np.array(rows), is_written)
+
+
+def _check_pieces(path, model, table):
+    """Refuses a SentencePiece model if most of its pieces are not in the table."""
+    bytes_ = {piece.piece for piece in model.pieces if piece.type == Piece.BYTE}
+    pieces = [piece for piece in pieces_of(model) if piece not in bytes_]
+    missing = [piece for piece in pieces if piece not in table]
+    if 2 * len(missing) > len(pieces):
+        raise ValueError(
+            f"{path}: {len(missing):,} of its {len(pieces):,} pieces, such as {missing[0]!r:.60}, "
+            "are not in the table of tokens: it belongs to a different model. Copy both again."
+        )
 
 
 def _has_target_table(folder):

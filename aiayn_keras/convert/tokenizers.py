@@ -434,6 +434,8 @@ def read_model(path):
     model = sentencepiece_model_pb2.ModelProto()
     try:
         model.ParseFromString(content)
+        if len(model.pieces) > MAX_TOKENS:
+            raise ValueError(f"it has {len(model.pieces):,} pieces, more than {MAX_TOKENS:,}")
         sentencepiece.SentencePieceProcessor(model_proto=content)
     except (DecodeError, RuntimeError, ValueError, TypeError, OSError) as error:
         reason = " ".join(str(error).split())[:100]

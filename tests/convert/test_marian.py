@@ -9,7 +9,7 @@ import pytest
 from sentencepiece import sentencepiece_model_pb2
 
 from aiayn_keras import TransformerSeq2SeqLM
-from aiayn_keras.convert import convert_marian
+from aiayn_keras.convert import convert_marian, tokenizers
 from aiayn_keras.convert.weights import split_sinusoids
 from aiayn_keras.export import export_hf_marian
 from tests.helpers import assert_close
@@ -199,13 +199,15 @@ def test_a_search_with_other_special_tokens_is_refused(copy, name, value, messag
 
 def test_a_warning_names_the_settings_that_our_search_lacks(copy):
     path = copy / "generation_config.json"
-    pad = json.loads((copy / "config.json").read_text())["pad_token_id"]
-    for name, value in (("repetition_penalty", 1.0), ("bad_words_ids", [[pad]]), ("max_length", 9)):
+    table = their_table(copy)
+    never = [[table["<pad>"]], [table["<unk>"]]]
+    for name, value in (("repetition_penalty", 1.0), ("bad_words_ids", never), ("max_length", 9)):
         change(path, name, value)
     convert_marian(copy)
-    for name, value in (("repetition_penalty", 1.3), ("do_sample", True)):
+    for name, value in (("repetition_penalty", 1.3), ("bad_words_ids", [*never, [7, 8]])):
         change(path, name, value)
-    with pytest.warns(UserWarning, match="generation_config.*lacks do_sample, repetition_penalty,"):
+    message = "generation_config.*lacks repetition_penalty, bad_words_ids,"
+    with pytest.warns(UserWarning, match=message):
         convert_marian(copy)
 
 
@@ -384,15 +386,42 @@ def test_the_table_of_translations_is_there_if_the_tokenizer_has_one(copy, is_se
 
 
 def test_bytes_that_the_table_lacks_are_unknown_in_translations(copy, ours):
-    path, model = copy / "target.spm", sentencepiece_model_pb2.ModelProto()
+    def add_bytes(model):
+        model.trainer_spec.byte_fallback = True
+        for byte in range(256):
+            model.pieces.add(piece=f"<0x{byte:02X}>", type=model.SentencePiece.BYTE)
+
+    change_sentencepiece(copy / "target.spm", add_bytes)
+    found, expected = (
+        model.preprocessor.tokenizer.of_targets() for model in (convert_marian(copy), ours)
+    )
+    assert found([*TARGETS, "☃"]) == expected([*TARGETS, "☃"])
+
+
+def change_sentencepiece(path, make):
+    model = sentencepiece_model_pb2.ModelProto()
     model.ParseFromString(path.read_bytes())
-    model.trainer_spec.byte_fallback = True
-    for byte in range(256):
-        model.pieces.add(piece=f"<0x{byte:02X}>", type=model.SentencePiece.BYTE)
+    make(model)
     path.unlink()
     path.write_bytes(model.SerializeToString())
-    tokenizers = [each.preprocessor.tokenizer.of_targets() for each in (convert_marian(copy), ours)]
-    assert tokenizers[0]([*TARGETS, "☃"]) == tokenizers[1]([*TARGETS, "☃"])
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_sentencepiece_model_of_another_table_is_refused(copy, side):
+    def rename_most(model):
+        for i, piece in enumerate(model.pieces[3:]):
+            piece.piece += "q" * (i % 3 > 0)
+
+    change_sentencepiece(copy / f"{side}.spm", rename_most)
+    message = rf"{side}\.spm: \d+ of its \d+ pieces, such as .*, are not in the table"
+    with pytest.raises(ValueError, match=message):
+        convert_marian(copy)
+
+
+def test_too_many_pieces_are_refused(copy, monkeypatch):
+    monkeypatch.setattr(tokenizers, "MAX_TOKENS", 9)
+    with pytest.raises(ValueError, match=r"source\.spm .* pieces, more than 9"):
+        convert_marian(copy)
 
 
 def test_a_broken_link_is_named(copy):
