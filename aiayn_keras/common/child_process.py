@@ -7,10 +7,12 @@ needs, and is found by its path. Numbers come back through a pipe as float32, ev
 JSON; nothing that the child sends is ever run.
 
 The limit of memory is `RLIMIT_DATA`, which Linux enforces; macOS does not enforce it, so there only
-the limit of time holds.
+the limit of time holds. Only Linux ends the child when the caller is killed, too.
 """
 
 import contextlib
+import ctypes
+import errno
 import importlib
 import importlib.util
 import json
@@ -42,6 +44,9 @@ _MAX_LOG_BYTES = 1 << 20
 _MAX_REASON = 300
 """Maximum number of characters of a reader's own message."""
 
+_PR_SET_PDEATHSIG = 1
+"""Number of an operation of Linux' `prctl`."""
+
 REFUSED, _OUT_OF_MEMORY = 3, 4
 """Exit codes of the child."""
 
@@ -70,9 +75,10 @@ def read_in_child(reader, function, path, files=None, library=None, **arguments)
         ValueError: If the reader refuses the file, crashes, hangs or needs too much memory; one
             line with the path.
     """
-    num_bytes = _bytes_on_disk([path] if files is None else files)
+    num_bytes = sum(map(bytes_on_disk, [path] if files is None else files))
     max_bytes, seconds = MAX_BYTES + num_bytes, MAX_SECONDS + num_bytes / _BYTES_PER_SECOND
     call = {
+        "caller": os.getpid(),
         "reader": str(reader),
         "function": function,
         "library": library,
@@ -105,6 +111,11 @@ def read_in_child(reader, function, path, files=None, library=None, **arguments)
         problem = f"it takes more than {deadline.seconds:.0f} seconds; {REMEDY}"
     elif code == _OUT_OF_MEMORY:
         problem = f"it takes more than {max_bytes >> 20:,} MB of memory; {REMEDY}"
+    elif code in (-signal.SIGKILL, -signal.SIGTERM):
+        problem = (
+            f"its reader was killed ({signal.Signals(-code).name}), maybe by the system for lack "
+            "of memory: close other programs and try again"
+        )
     else:
         problem = f"its reader {_end_of(code)}; {REMEDY}"
     raise ValueError(f"{path} cannot be read: {problem:.{_MAX_REASON}}.")
@@ -181,10 +192,19 @@ def _size(shape):
     return size
 
 
-def _bytes_on_disk(paths):
-    """Total size of files, without the holes of sparse files, which take no space on the disk."""
-    stats = [os.stat(path) for path in paths]
-    return sum(min(stat.st_size, 512 * stat.st_blocks + 4096) for stat in stats)
+def bytes_on_disk(path):
+    """Size of a file without its holes, which take no space on the disk."""
+    count, position = 0, 0
+    with open(path, "rb", buffering=0) as file:
+        try:
+            while True:
+                start = file.seek(position, os.SEEK_DATA)
+                position = file.seek(start, os.SEEK_HOLE)
+                count += position - start
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # no further data
+                raise
+    return count
 
 
 def _end_of(code):
@@ -197,6 +217,7 @@ def _end_of(code):
 
 def _main(call):
     """The child: limits itself, then reads and sends."""
+    _end_with(call["caller"])
     pipe = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is not the answer
     _limit(call["max_bytes"])
@@ -212,6 +233,14 @@ def _main(call):
         os.write(2, b"\n" + " ".join(str(error).split()).encode("utf-8", "backslashreplace"))
         return REFUSED
     return 0
+
+
+def _end_with(caller):
+    """Has the system kill this process when its caller ends, even if that is killed itself."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != caller:  # it ended before
+            os._exit(1)
 
 
 def _limit(max_bytes):

@@ -45,6 +45,7 @@ _REBUILDS_PARAMETER = (
 _DICTIONARIES = "collections.OrderedDict", "collections.defaultdict", "builtins.dict"
 DAMAGED = "it is damaged, or was not written by `torch.save`"
 
+_SAVE_WEIGHTS = "save only the model's own `state_dict()`"
 _LEGACY_VERSION = 1001
 MAX_AXES = 8
 _MAX_PICKLE_BYTES = 1 << 26
@@ -300,7 +301,7 @@ def _read_torch_legacy(path):
         raise ValueError(f"PyTorch refuses it: {DAMAGED}") from error
 
     def view(value):
-        if not isinstance(value, torch.Tensor):
+        if not isinstance(value, torch.Tensor) or value.layout != torch.strided or value.is_meta:
             return None
         return tuple(value.shape), lambda: value.detach().resolve_neg().float().numpy()
 
@@ -367,13 +368,13 @@ def _are_counts(*groups):
 def _tensors_of(content, view):
     """Pairs of shape and function for a dictionary that holds only tensors."""
     if not isinstance(content, dict) or not content:
-        raise ValueError("it does not hold a dictionary of tensors")
+        raise ValueError(f"it does not hold a dictionary of tensors: {_SAVE_WEIGHTS}")
     arrays = {}
     for name, value in content.items():
         found = view(value) if isinstance(name, str) else None
         if found is None:
             name = name if isinstance(name, str) else type(name).__name__
-            raise ValueError(f"its entry `{name:.100}` is not a tensor")
+            raise ValueError(f"its entry `{name:.100}` is not a tensor of numbers: {_SAVE_WEIGHTS}")
         arrays[name] = found
     return arrays
 

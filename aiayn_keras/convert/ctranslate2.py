@@ -167,11 +167,13 @@ def _read_config(folder, model_bin, variables):
             f"{path}: models without a `decoder_start_token`, which is given with each text, "
             "cannot be converted."
         )
-    if config.decoder_start_token == config.eos_token and not config.add_source_eos:
+    starts_with_text = config.decoder_start_token not in (config.eos_token, *_PADDINGS)
+    if not (starts_with_text or config.add_source_eos):
         raise ValueError(
-            f"{path}: models whose sources have no end token, but whose translations begin with it "
-            "(M2M-100 and NLLB by CTranslate2's converter for Transformers), get the end token and "
-            "the language with each text, and cannot be converted."
+            f"{path}: models whose sources have no end token, but whose translations begin with "
+            f"{config.decoder_start_token!r:.60} (M2M-100, NLLB and Pegasus by CTranslate2's "
+            "converter for Transformers), get the end token, and maybe a language, with each text, "
+            "and cannot be converted."
         )
     return config
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import ml_dtypes  # comes with Keras
 import numpy as np
 
+from aiayn_keras.common.child_process import MAX_GROWTH, bytes_on_disk
 from aiayn_keras_light.files import check_regular_file
 
 _VERSIONS = range(2, 7)
@@ -33,9 +34,6 @@ _OLD_INT16_SCALE = 1000.0
 """Factor of 16-bit weights in old files that have no scale."""
 
 _MAX_VARIABLES = 100_000
-_MAX_GROWTH = 16
-"""Maximum size of the arrays as a multiple of the size of the file."""
-
 MAX_AXES = 8
 
 
@@ -74,6 +72,12 @@ def read_model_bin(path):
     """
     path = Path(path)
     check_regular_file(path)
+    num_bytes, max_bytes = path.stat().st_size, MAX_GROWTH * bytes_on_disk(path)
+    if num_bytes > max_bytes:
+        raise ValueError(
+            f"{path} consists of holes: {num_bytes:,} bytes, of which {max_bytes // MAX_GROWTH:,} "
+            "are on the disk. Copy it again."
+        )
     with path.open("rb") as file:
         reader = _Reader(file, path)
         version = reader.number(4)
@@ -87,7 +91,9 @@ def read_model_bin(path):
         if version >= 3:
             _read_aliases(reader, variables)
         reader.check_end()
-    return ModelBin(path, version, specification, revision, _dequantized(variables, path))
+    return ModelBin(
+        path, version, specification, revision, _dequantized(variables, path, max_bytes)
+    )
 
 
 class _Reader:
@@ -177,10 +183,9 @@ def _read_aliases(reader, variables):
             variables.setdefault(f"{alias}_scale", variables[f"{name}_scale"])
 
 
-def _dequantized(variables, path):
+def _dequantized(variables, path, max_bytes):
     """Arrays by their names, without the scales of weights; aliases share theirs."""
     arrays, divided, num_bytes = {}, {}, 0
-    max_bytes = _MAX_GROWTH * path.stat().st_size
     for name, (number_format, array) in variables.items():
         if name.endswith("_scale") and name.removesuffix("_scale") in variables:
             continue
@@ -191,7 +196,7 @@ def _dequantized(variables, path):
                 num_bytes += 4 * array.size
                 if num_bytes > max_bytes:
                     raise ValueError(
-                        f"{path}: its weights take more than {max_bytes:,} bytes, {_MAX_GROWTH} "
+                        f"{path}: its weights take more than {max_bytes:,} bytes, {MAX_GROWTH} "
                         "times the size of the file: it is damaged."
                     )
                 divided[key] = _divided(array, number_format, scale, f"{path}: `{name:.200}`")

@@ -1,9 +1,12 @@
 """Models of other toolkits: recognized by their files, converted, and given a README."""
 
 import json
+import os
 import re
 import shlex
 from pathlib import Path
+
+import pydantic
 
 from aiayn_keras.common.file_addresses import download, is_hub_address
 from aiayn_keras.convert.ctranslate2 import convert_ctranslate2
@@ -12,14 +15,17 @@ from aiayn_keras.convert.marian import (
     GENERATION_CONFIG,
     MAX_CONFIG_BYTES,
     TARGET_TABLE,
+    TOKENIZER_CONFIG,
     VOCABULARY_FILES,
     WEIGHT_FILES,
     convert_marian,
 )
 from aiayn_keras.convert.tensor_files import SHARD_INDEX, shards_of
+from aiayn_keras_light.checks import parse
 from aiayn_keras_light.files import read_bytes
 from aiayn_keras_light.search_numbers import SEARCH_FILE
 
+_OPTIONAL_FILES = (TARGET_TABLE, TOKENIZER_CONFIG, GENERATION_CONFIG)
 _ENGINE_WEIGHTS = "model.bin"
 _LICENSE_FILE = re.compile(r"(?i)(licen[cs]e|copying)[\w.-]*")
 FORMATS = (
@@ -82,6 +88,7 @@ def convert(preset, dtype=None):
         raise FileNotFoundError(f"{preset} does not exist.")
     converter = _converter(preset)
     if converter is None:
+        _check_config(Path(preset) / CONFIG)
         raise ValueError(f"{preset} is not a model that can be converted. Known are: {FORMATS}.")
     if is_hub_address(preset):
         preset = _download(str(preset))
@@ -91,7 +98,7 @@ def convert(preset, dtype=None):
 def _download(address):
     """Downloads a Marian model, with the shards if it has an index of them."""
     files = [CONFIG, *VOCABULARY_FILES]
-    folder = download(address, files, WEIGHT_FILES, [TARGET_TABLE, GENERATION_CONFIG])
+    folder = download(address, files, WEIGHT_FILES, _OPTIONAL_FILES)
     if not (folder / WEIGHT_FILES[0]).exists() and (folder / SHARD_INDEX).exists():
         shards = sorted(set(shards_of(folder / SHARD_INDEX).values()))
         folder = download(address, [*files, SHARD_INDEX, *shards])
@@ -119,6 +126,16 @@ def _is_marian(folder):
     return isinstance(config, dict) and config.get("model_type") == "marian"
 
 
+class _AnyConfig(pydantic.RootModel):
+    root: dict[str, object]
+
+
+def _check_config(path):
+    """Raises an error for a configuration that is damaged, which may be that of a known format."""
+    if os.path.lexists(path):
+        parse(_AnyConfig, read_bytes(path, MAX_CONFIG_BYTES), path, "It is damaged: copy it again.")
+
+
 def write_model_card(folder, origin, license=None):
     """Writes the README of a converted model into its folder.
 
@@ -138,7 +155,7 @@ def write_model_card(folder, origin, license=None):
         license="" if license is None else f"license: {json.dumps(license)}\n",
         terms=f"License of the original: {', '.join(names)}.",
     )
-    (folder / "README.md").write_text(text, encoding="utf-8")
+    (folder / "README.md").write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def _license_files(origin):

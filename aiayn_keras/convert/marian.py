@@ -3,6 +3,8 @@
 Names and formulas are those of transformers' `modeling_marian.py`.
 """
 
+import os
+import warnings
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -15,6 +17,7 @@ from aiayn_keras.convert.tensor_files import SHARD_INDEX, read_tensors
 from aiayn_keras.convert.tokenizers import (
     NEVER,
     SPECIAL,
+    Piece,
     pieces_of,
     read_model,
     reorder,
@@ -34,9 +37,12 @@ VOCABULARY_FILES = "source.spm", "target.spm", "vocab.json"
 TARGET_TABLE = "target_vocab.json"
 """File with the names of the tokens in translations; our export writes it if they differ."""
 
+TOKENIZER_CONFIG = "tokenizer_config.json"
+
 MAX_CONFIG_BYTES = 1 << 20
-_MAX_TABLE_BYTES = 1 << 26
+_MAX_TABLE_BYTES = 1 << 24
 PAD, UNK, START, END = SPECIAL
+_END_ROW = 3
 _LAYER_NORM_EPSILON = 1e-5  # PyTorch's
 _CLOSE = 5e-3
 """Difference below which a table holds the sinusoids, maybe in bfloat16."""
@@ -96,11 +102,36 @@ class _MarianConfig(pydantic.BaseModel):
 
 
 class _GenerationConfig(pydantic.BaseModel):
-    """The settings of a search that ours has too; the others do not matter."""
+    """The settings of a search: those that ours has too, and those that belong to the model."""
+
+    model_config = pydantic.ConfigDict(extra="allow")
 
     num_beams: int | None = None
     length_penalty: float | None = None
     no_repeat_ngram_size: int | None = None
+    decoder_start_token_id: int | None = None
+    eos_token_id: int | list[int] | None = None
+    forced_bos_token_id: None = None
+    bad_words_ids: list[list[int]] | None = None
+
+
+_OUR_SETTINGS = {"num_beams", "length_penalty", "no_repeat_ngram_size"}
+_OTHER_SETTINGS = {
+    "do_sample": [False],
+    "min_length": [0, 1, 2],  # the start token counts
+    "min_new_tokens": [0, 1],
+    "repetition_penalty": [1],
+    "encoder_repetition_penalty": [1],
+    "encoder_no_repeat_ngram_size": [0],
+    "num_beam_groups": [1],
+    "diversity_penalty": [0],
+    "suppress_tokens": [[]],
+    "begin_suppress_tokens": [[]],
+    "sequence_bias": [],
+    "exponential_decay_length_penalty": [],
+    "force_words_ids": [],
+}
+"""Settings that change translations and that our search lacks, with the values that do not."""
 
 
 def convert_marian(folder, dtype=None):
@@ -130,12 +161,13 @@ def convert_marian(folder, dtype=None):
     path = folder / CONFIG
     config = parse(_MarianConfig, read_bytes(path, MAX_CONFIG_BYTES), path, REMEDY)
     vocabulary = read_marian_vocabulary(folder, config.vocab_size, config.decoder_start_token_id)
-    for name, row in (("pad_token_id", 0), ("eos_token_id", 3)):
+    for name, row in (("pad_token_id", 0), ("eos_token_id", _END_ROW)):
         if getattr(config, name) != vocabulary.rows[row]:
             raise ValueError(
                 f"{path}: `{name}` is {getattr(config, name)}, but the token {SPECIAL[row]} of "
                 f"vocab.json has the number {vocabulary.rows[row]}."
             )
+    search_defaults = _search_defaults(folder, config, vocabulary.rows[:_END_ROW].tolist())
     weights = _find_weights(folder)
     tensors = TrackedArrays(weights, read_tensors(weights))
     arrays = _read_arrays(tensors, config, vocabulary)
@@ -163,34 +195,67 @@ def convert_marian(folder, dtype=None):
         max_sequence_length=config.max_position_embeddings,
         dtype=dtype,
     )
-    model.search_defaults = _search_defaults(folder)
+    model.search_defaults = search_defaults
     return model
 
 
-def _search_defaults(folder):
+def _search_defaults(folder, config, never_written):
     """The settings of a search in a folder of Hugging Face's, as our own `search_defaults`.
 
     They are in `generation_config.json`, or in the `config.json` of older models. A missing
     `length_penalty` is 1, as in transformers; a missing `num_beams` is our default, and not 1 as
     there.
 
+    Args:
+        folder: Path of the folder.
+        config: The `_MarianConfig`.
+        never_written: List of the numbers of tokens that our search never writes.
+
     Raises:
-        ValueError: If the file is damaged, or a setting is not one of ours.
+        ValueError: If the file is damaged, a setting is not one of ours, or the start or end token
+            is not that of `config.json`.
+
+    Warns:
+        UserWarning: For settings that change translations there and that our search lacks.
     """
     path = folder / GENERATION_CONFIG
-    if not path.is_file():
+    if not os.path.lexists(path):
         path = folder / CONFIG
     settings = parse(_GenerationConfig, read_bytes(path, MAX_CONFIG_BYTES), path, REMEDY)
-    found = {"length_penalty": 1.0, **settings.model_dump(exclude_none=True)}
+    for name in ("decoder_start_token_id", "eos_token_id"):
+        stated, wanted = getattr(settings, name), getattr(config, name)
+        if stated not in (None, wanted, [wanted]):
+            raise ValueError(
+                f"{path}: `{name}` is {stated!s:.60}, but {wanted} in {CONFIG}. A model with both "
+                "cannot be converted."
+            )
+    _warn_of_other_settings(path, settings, never_written)
+    found = {"length_penalty": 1.0, **settings.model_dump(include=_OUR_SETTINGS, exclude_none=True)}
     try:
         return check_search_defaults({**found, "length_penalty_offset": 0})
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from error
 
 
+def _warn_of_other_settings(path, settings, never_written):
+    names = [
+        name
+        for name, neutral in _OTHER_SETTINGS.items()
+        if settings.model_extra.get(name) not in (None, *neutral)
+    ]
+    if any(words not in [[n] for n in never_written] for words in settings.bad_words_ids or []):
+        names.append("bad_words_ids")
+    if names:
+        warnings.warn(
+            f"{path}: our search lacks {', '.join(names)}, so translations may differ from those "
+            "of Hugging Face with these settings.",
+            stacklevel=2,
+        )
+
+
 def _find_weights(folder):
     for name in WEIGHT_FILES:
-        if (folder / name).exists():
+        if os.path.lexists(folder / name):  # a link may be broken
             return folder / name
     raise FileNotFoundError(f"{folder} has none of the files {', '.join(WEIGHT_FILES)}.")
 
@@ -241,6 +306,10 @@ def _read_embedding(tensors, config, vocabulary):
 # === Vocabulary ===
 class _Table(pydantic.RootModel, strict=True):
     root: dict[str, int]
+
+
+class _TokenizerConfig(pydantic.BaseModel, strict=True):
+    separate_vocabs: bool = False
 
 
 class MarianVocabulary(NamedTuple):
@@ -299,9 +368,11 @@ def read_marian_vocabulary(folder, vocabulary_size, start=None):
     languages = {_name(piece) for piece in table if _is_language(piece)}
     beyond = [piece for piece in pieces_of(source) if piece not in table and piece not in SPECIAL]
     target_table, target_pieces = table, in_table + beyond
-    if (folder / TARGET_TABLE).exists():
+    if _has_target_table(folder):
         target_table = _read_table(folder / TARGET_TABLE, vocabulary_size)
         target_pieces = _target_pieces(folder / TARGET_TABLE, target_table, table, len(beyond))
+    for side, model, names in (("source", source, table), ("target", target, target_table)):
+        _check_pieces(folder / f"{side}.spm", model, names)
     tokenizer = TransformerTokenizer(
         reorder(source, in_table + beyond, languages),
         reorder(_without(target, set(target_table)), target_pieces),
@@ -312,6 +383,38 @@ def read_marian_vocabulary(folder, vocabulary_size, start=None):
     is_written[2] = start != table[PAD]
     is_written[len(rows) - len(beyond) :] = False
     return MarianVocabulary(tokenizer, np.array(rows), is_written)
+
+
+def _check_pieces(path, model, table):
+    """Refuses a SentencePiece model if most of its pieces are not in the table."""
+    bytes_ = {piece.piece for piece in model.pieces if piece.type == Piece.BYTE}
+    pieces = [piece for piece in pieces_of(model) if piece not in bytes_]
+    missing = [piece for piece in pieces if piece not in table]
+    if 2 * len(missing) > len(pieces):
+        raise ValueError(
+            f"{path}: {len(missing):,} of its {len(pieces):,} pieces, such as {missing[0]!r:.60}, "
+            "are not in the table of tokens: it belongs to a different model. Copy both again."
+        )
+
+
+def _has_target_table(folder):
+    """Returns whether translations have a table of their own, as Hugging Face's tokenizer would.
+
+    Raises:
+        ValueError: If the table is there and its setting is not, or the other way round.
+    """
+    path, table = folder / TOKENIZER_CONFIG, folder / TARGET_TABLE
+    has_table = os.path.lexists(table)
+    if not os.path.lexists(path):
+        return has_table
+    content = read_bytes(path, MAX_CONFIG_BYTES)
+    config = parse(_TokenizerConfig, content, path, "It is not a tokenizer's configuration.")
+    if config.separate_vocabs != has_table:
+        raise ValueError(
+            f"{path}: `separate_vocabs` is {config.separate_vocabs}, but there is "
+            f"{'a' if has_table else 'no'} file {TARGET_TABLE}: copy both again from the model."
+        )
+    return has_table
 
 
 def _target_pieces(path, target_table, table, num_beyond):
@@ -364,9 +467,18 @@ def _read_table(path, vocabulary_size):
 
 
 def _without(model, table):
-    """A copy of a SentencePiece model with only the pieces that are in the table."""
+    """A copy of a SentencePiece model with only the pieces that are in the table.
+
+    The 256 bytes stay only if all of them are in it, as SentencePiece needs them.
+    """
+    has_bytes = all(p.piece in table for p in model.pieces if p.type == Piece.BYTE)
     copy = type(model)()
     copy.CopyFrom(model)
+    copy.trainer_spec.byte_fallback &= has_bytes
     del copy.pieces[:]
-    copy.pieces.extend(piece for piece in model.pieces if piece.piece in table)
+    copy.pieces.extend(
+        piece
+        for piece in model.pieces
+        if piece.piece in table and (has_bytes or piece.type != Piece.BYTE)
+    )
     return copy

@@ -212,6 +212,11 @@ def read_lines_of(content, path):
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise ValueError(f"{path}, line {line}: not valid UTF-8.") from None
+    if lines[0].startswith("\ufeff"):
+        raise ValueError(
+            f"{path}, line 1: it begins with a byte order mark, which an editor has added: save "
+            "the file as UTF-8 without it."
+        )
     if all(line.endswith("\r") for line in lines):
         lines = [line[:-1] for line in lines]
     return lines
@@ -270,9 +275,12 @@ def add_pieces(vocabulary, source_model, target_model, origin):
     Raises:
         ValueError: For a SentencePiece model that belongs to other tokens.
     """
-    _check_pieces(source_model, vocabulary.source_words, "sources", origin)
-    if target_model is not source_model:
-        _check_pieces(target_model, vocabulary.target_words, "translations", origin)
+    if vocabulary.is_shared:
+        models = [source_model, target_model]
+        _check_pieces(models, vocabulary.source_words, "both languages", origin)
+    else:
+        _check_pieces([source_model], vocabulary.source_words, "sources", origin)
+        _check_pieces([target_model], vocabulary.target_words, "translations", origin)
     of_source = _missing(source_model, vocabulary.source_words)
     of_target = _missing(target_model, vocabulary.target_words)
     if vocabulary.is_shared and source_model is target_model:
@@ -346,14 +354,21 @@ def build_word_model(words):
     return reorder(model, pieces)
 
 
-def _check_pieces(model, words, side, origin):
-    """Refuses a SentencePiece model if none of its pieces that begin a word is a token."""
-    starts = [piece for piece in pieces_of(model) if piece.startswith(SPACE) and piece != SPACE]
-    if starts and not {*starts} & {*words}:
+def _check_pieces(models, words, side, origin):
+    """Refuses SentencePiece models if fewer than half of the tokens are pieces of theirs.
+
+    A model that belongs to the tokens has nearly all of them. One of a different language has up
+    to a third, such as single letters; a smaller one of the same language has up to a half.
+    """
+    pieces = {piece for model in models for piece in pieces_of(model)}
+    words = [word for word in words if word is not None and word not in SPECIAL]
+    others = [word for word in words if word not in pieces]
+    if 2 * len(others) > len(words):
         raise ValueError(
             f"{origin}: the SentencePiece model of {side} beside it has a different vocabulary: "
-            f"none of its pieces that begin a word, such as {starts[0]!r:.60}, is a token. Put the "
-            f"right one into the folder, as {_SOURCE_FILES[0]}; without one, texts are tokens with "
+            f"{len(others):,} of {len(words):,} tokens, such as {others[0]!r:.60}, are not pieces "
+            f"of it. Put the right one into the folder, as {_SOURCE_FILES[0]}, and if translations "
+            f"have a different one, that as {_TARGET_FILES[0]}; without any, texts are tokens with "
             "spaces between them."
         )
 
@@ -419,6 +434,8 @@ def read_model(path):
     model = sentencepiece_model_pb2.ModelProto()
     try:
         model.ParseFromString(content)
+        if len(model.pieces) > MAX_TOKENS:
+            raise ValueError(f"it has {len(model.pieces):,} pieces, more than {MAX_TOKENS:,}")
         sentencepiece.SentencePieceProcessor(model_proto=content)
     except (DecodeError, RuntimeError, ValueError, TypeError, OSError) as error:
         reason = " ".join(str(error).split())[:100]

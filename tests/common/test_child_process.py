@@ -1,12 +1,16 @@
 """Readers in a child process: numbers come back, and every bad end is one clear line."""
 
+import contextlib
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from aiayn_keras.common import child_process
-from aiayn_keras.common.child_process import read_in_child
+from aiayn_keras.common.child_process import bytes_on_disk, read_in_child
 
 READERS = """
 import os, sys, time
@@ -30,12 +34,20 @@ def refuses_late(path):
 def crashes(path):
     os.abort()
 
+def is_killed(path):
+    os.kill(os.getpid(), 9)
+
 def fails(path):
     raise KeyError("a")
 
 def hangs(path):
     while True:
         pass
+
+def tells_and_sleeps(path):
+    with open(path, "w") as file:
+        file.write(f"{os.getpid()}.")
+    time.sleep(60)
 
 def sleeps_late(path):
     return None, {"a": ((2,), lambda: time.sleep(60))}
@@ -85,6 +97,7 @@ def test_arrays_and_plain_data_come_back_without_an_import_of_the_package(read, 
         ("refuses", r"line 3 is wrong\.$"),
         ("refuses_late", r"the checksum of `a` is wrong\.$"),
         ("crashes", "its reader crashed .SIGABRT.; it is damaged or hostile"),
+        ("is_killed", "its reader was killed .SIGKILL., maybe by the system for lack of memory"),
         ("fails", "its reader ended with exit code 1; it is damaged"),
         ("hangs", "it takes more than 1 seconds; it is damaged"),
         ("sleeps_late", "it takes more than 1 seconds; it is damaged"),
@@ -103,6 +116,57 @@ def test_every_bad_end_is_one_line_with_the_file(read, function, message, monkey
     with pytest.raises(ValueError, match=rf"model\.bin cannot be read: .*{message}") as caught:
         read(function)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends the child with its caller")
+def test_a_child_ends_when_its_caller_is_killed(read, tmp_path):
+    call = (
+        "from aiayn_keras.common.child_process import read_in_child\n"
+        "read_in_child('readers.py', 'tells_and_sleeps', 'model.bin')"
+    )
+    caller = subprocess.Popen([sys.executable, "-c", call], cwd=tmp_path)
+    try:
+        child = _wait_for(lambda: _pid_in(tmp_path / "model.bin"))
+    finally:
+        caller.kill()
+        caller.wait()
+    _wait_for(lambda: not _is_running(child))
+
+
+def _wait_for(find, seconds=30):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := find():
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"nothing after {seconds} seconds")
+
+
+def _pid_in(path):
+    """The digits before the dot that a reader has written into its file, or an empty string."""
+    text = path.read_text()
+    return text[:-1] if text.endswith(".") else ""
+
+
+def _is_running(pid):
+    """Returns whether a process runs, which one that nobody has waited for does not."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def test_holes_do_not_widen_the_limits(tmp_path):
+    path = tmp_path / "model.bin"
+    with path.open("wb") as file:
+        file.write(b"x" * 5000)
+        file.truncate(1 << 40)
+        file.seek(1 << 30)
+        file.write(b"y")
+    assert 5001 <= bytes_on_disk(path) <= 1 << 20
+    path.write_bytes(b"x" * 7)
+    assert bytes_on_disk(path) == 7
+    path.write_bytes(b"")
+    assert bytes_on_disk(path) == 0
 
 
 @pytest.mark.parametrize(

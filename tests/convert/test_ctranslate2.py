@@ -251,9 +251,10 @@ def test_older_files_are_read(version, revision, tmp_path):
     assert_same_log_probs(folder, convert_ctranslate2(folder), PAIRS)
 
 
-def test_a_model_whose_callers_add_the_end_is_refused(tmp_path):
+@pytest.mark.parametrize("start", ["</s>", "<blank>"])  # padding is Pegasus' start
+def test_a_model_whose_callers_add_the_end_is_refused(start, tmp_path):
     folder = tmp_path / "model"
-    write_spec(random_spec(add_source_eos=False, decoder_start_token="</s>"), folder)
+    write_spec(random_spec(add_source_eos=False, decoder_start_token=start), folder)
     with pytest.raises(ValueError, match=r"config\.json: models whose sources have no end"):
         convert_ctranslate2(folder)
 
@@ -383,7 +384,7 @@ def test_a_sentencepiece_model_in_another_order_is_used(tokenizer, tmp_path):
     words = tokenizer.get_vocabulary()
     words = [*words[:3:-1], "</s>", "<unk>", "<s>"]
     left_out = words.pop(2)
-    folder = write_spec(random_spec(source=words, target=TARGET_WORDS), tmp_path / "model")
+    folder = write_spec(random_spec(source=words, target=words), tmp_path / "model")
     (folder / "sentencepiece.model").write_bytes(tokenizer.proto)
     model = convert_ctranslate2(folder)
     found = model.preprocessor.tokenizer
@@ -426,6 +427,15 @@ def test_names_of_one_quantized_weight_share_its_numbers(tmp_path):
     assert len(arrays) == 1001
     assert_close(arrays["b7/weight"], weight / np.float32([[1], [2], [4]]), rtol=0, atol=0)
     assert all(array is arrays["a/weight"] for array in arrays.values())
+
+
+def test_a_file_of_holes_is_refused_before_it_fills_the_memory(tmp_path):
+    path = tmp_path / "model.bin"
+    write_model_bin(path, {"a/weight": np.ones((9, 9), "float32")})
+    with path.open("r+b") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(ValueError, match=r"model\.bin consists of holes: 1,099,511,627,776 bytes"):
+        read_model_bin(path)
 
 
 def test_weights_that_grow_beyond_all_measure_are_refused(tmp_path):

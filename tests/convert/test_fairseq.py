@@ -176,6 +176,7 @@ def test_a_checkpoint_without_a_layer_of_its_settings_is_refused(side, tmp_path)
         ("das 3\n", r"5 tokens, .* but the embeddings have 12 rows"),
         ("x" * 2000 + " 3\n", "longer than 1000 characters"),
         ("", "expected `word count`"),
+        ("\ufeffdas 3\nist 2\n", "line 1: it begins with a byte order mark"),
     ],
 )
 def test_a_wrong_dictionary_is_refused_with_its_line(text, message, tmp_path):
@@ -190,7 +191,8 @@ def test_a_sentencepiece_model_of_other_tokens_is_refused(tmp_path):
     model = TransformerTokenizer.train(["das ist ein guter tag"] * 9, 22).proto
     (tmp_path / "sentencepiece.model").write_bytes(model)
     with pytest.raises(
-        ValueError, match=r"dict\.de\.txt: the SentencePiece model of sources .* '▁"
+        ValueError,
+        match=r"dict\.de\.txt: the SentencePiece model of both .*8 tokens, such as 'das'",
     ):
         convert_fairseq(*arguments)
 

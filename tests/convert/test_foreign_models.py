@@ -1,6 +1,7 @@
 """Models of other toolkits are recognized by their files and addresses."""
 
 import json
+import os
 
 import keras_hub
 import pytest
@@ -107,7 +108,7 @@ def hub_double(folder, monkeypatch):
 def test_an_address_on_the_hub_is_downloaded_file_by_file(folder, hub_double):
     assert texts(TransformerSeq2SeqLM.from_preset(ADDRESS)) == texts(convert(folder))
     files = {"config.json", "source.spm", "target.spm", "vocab.json", "model.safetensors"}
-    files.add("generation_config.json")  # the settings of a search
+    files |= {"tokenizer_config.json", "generation_config.json"}  # the settings of a search
     assert set(hub_double) == files
 
 
@@ -155,6 +156,20 @@ def test_other_folders_are_refused(tmp_path):
         convert(tmp_path)
     with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
         convert(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("content", [b"", b'{"model_type": "mar', b"[1]"])
+def test_a_damaged_configuration_is_named(content, tmp_path):
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"config\.json: .*It is damaged: copy it again"):
+        convert(tmp_path)
+
+
+def test_the_readme_names_folders_whose_names_are_not_utf_8(tmp_path):
+    folder = tmp_path / os.fsdecode(b"model\xff")
+    folder.mkdir()
+    write_model_card(folder, tmp_path / os.fsdecode(b"opus\xfe"))
+    assert "converted from\n`opus\\udcfe`" in (folder / "README.md").read_text("utf-8")
 
 
 def test_a_converted_model_has_its_weights(folder):

@@ -6,9 +6,10 @@ import shutil
 import keras
 import numpy as np
 import pytest
+from sentencepiece import sentencepiece_model_pb2
 
 from aiayn_keras import TransformerSeq2SeqLM
-from aiayn_keras.convert import convert_marian
+from aiayn_keras.convert import convert_marian, tokenizers
 from aiayn_keras.convert.weights import split_sinusoids
 from aiayn_keras.export import export_hf_marian
 from tests.helpers import assert_close
@@ -182,6 +183,34 @@ def test_the_settings_of_the_search_are_those_of_the_folder(folder, copy):
         convert_marian(copy)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("decoder_start_token_id", 7, "`decoder_start_token_id` is 7, but"),
+        ("eos_token_id", [0, 9], r"`eos_token_id` is \[0, 9\], but"),
+        ("forced_bos_token_id", 7, "field `forced_bos_token_id`"),
+    ],
+)
+def test_a_search_with_other_special_tokens_is_refused(copy, name, value, message):
+    change(copy / "generation_config.json", name, value)
+    with pytest.raises(ValueError, match=rf"generation_config\.json.*{message}"):
+        convert_marian(copy)
+
+
+def test_a_warning_names_the_settings_that_our_search_lacks(copy):
+    path = copy / "generation_config.json"
+    table = their_table(copy)
+    never = [[table["<pad>"]], [table["<unk>"]]]
+    for name, value in (("repetition_penalty", 1.0), ("bad_words_ids", never), ("max_length", 9)):
+        change(path, name, value)
+    convert_marian(copy)
+    for name, value in (("repetition_penalty", 1.3), ("bad_words_ids", [*never, [7, 8]])):
+        change(path, name, value)
+    message = "generation_config.*lacks repetition_penalty, bad_words_ids,"
+    with pytest.warns(UserWarning, match=message):
+        convert_marian(copy)
+
+
 def _read_settings(folder):
     settings = json.loads((folder / "generation_config.json").read_text())
     beams = {name: settings[name] for name in ("num_beams",) if settings.get(name) is not None}
@@ -341,7 +370,64 @@ def test_a_number_that_has_another_token_in_translations_is_refused(copy):
     end = table["</s>"]
     table["</s>"], table[names[end + 1]] = end + 1, end
     (copy / "target_vocab.json").write_text(json.dumps(table))
+    change(copy / "tokenizer_config.json", "separate_vocabs", True)
     with pytest.raises(ValueError, match=r"target_vocab\.json: the token </s> has the number"):
+        convert_marian(copy)
+
+
+@pytest.mark.parametrize("is_separate", [True, False])
+def test_the_table_of_translations_is_there_if_the_tokenizer_has_one(copy, is_separate):
+    """Hugging Face reads `target_vocab.json` only with this setting."""
+    change(copy / "tokenizer_config.json", "separate_vocabs", is_separate)
+    if not is_separate:
+        shutil.copy(copy / "vocab.json", copy / "target_vocab.json")
+    with pytest.raises(ValueError, match=r"tokenizer_config\.json: `separate_vocabs` is"):
+        convert_marian(copy)
+
+
+def test_bytes_that_the_table_lacks_are_unknown_in_translations(copy, ours):
+    def add_bytes(model):
+        model.trainer_spec.byte_fallback = True
+        for byte in range(256):
+            model.pieces.add(piece=f"<0x{byte:02X}>", type=model.SentencePiece.BYTE)
+
+    change_sentencepiece(copy / "target.spm", add_bytes)
+    found, expected = (
+        model.preprocessor.tokenizer.of_targets() for model in (convert_marian(copy), ours)
+    )
+    assert found([*TARGETS, "☃"]) == expected([*TARGETS, "☃"])
+
+
+def change_sentencepiece(path, make):
+    model = sentencepiece_model_pb2.ModelProto()
+    model.ParseFromString(path.read_bytes())
+    make(model)
+    path.unlink()
+    path.write_bytes(model.SerializeToString())
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_sentencepiece_model_of_another_table_is_refused(copy, side):
+    def rename_most(model):
+        for i, piece in enumerate(model.pieces[3:]):
+            piece.piece += "q" * (i % 3 > 0)
+
+    change_sentencepiece(copy / f"{side}.spm", rename_most)
+    message = rf"{side}\.spm: \d+ of its \d+ pieces, such as .*, are not in the table"
+    with pytest.raises(ValueError, match=message):
+        convert_marian(copy)
+
+
+def test_too_many_pieces_are_refused(copy, monkeypatch):
+    monkeypatch.setattr(tokenizers, "MAX_TOKENS", 9)
+    with pytest.raises(ValueError, match=r"source\.spm .* pieces, more than 9"):
+        convert_marian(copy)
+
+
+def test_a_broken_link_is_named(copy):
+    (copy / "model.safetensors").unlink()
+    (copy / "model.safetensors").symlink_to("nowhere")
+    with pytest.raises(FileNotFoundError, match=r"There is no file .*model\.safetensors"):
         convert_marian(copy)
 
 

@@ -103,9 +103,21 @@ def test_a_file_of_a_different_format_is_refused(content, tmp_path):
 def test_an_entry_that_is_not_a_tensor_is_refused_by_name(tmp_path):
     torch.save({"a": torch.zeros(2), "step": 7}, tmp_path / "model.bin")
     with pytest.raises(
-        ValueError, match=r"model\.bin cannot be read: its entry `step` is not a tensor"
+        ValueError,
+        match=r"model\.bin cannot be read: its entry `step` is not a tensor.*own `state_dict\(\)`",
     ):
         read_tensors(tmp_path / "model.bin")
+
+
+@pytest.mark.parametrize("is_zip", [True, False])
+@pytest.mark.parametrize("kind", ["sparse", "meta"])
+def test_a_tensor_without_its_numbers_side_by_side_is_refused_by_name(kind, is_zip, tmp_path):
+    tensor = torch.zeros(2, 3)
+    tensor = tensor.to_sparse() if kind == "sparse" else tensor.to("meta")
+    path = tmp_path / "model.bin"
+    torch.save({"a": tensor}, path, _use_new_zipfile_serialization=is_zip)
+    with pytest.raises(ValueError, match=r"model\.bin cannot be read: its entry `a` is not a tens"):
+        read_tensors(path)
 
 
 # === Shards ===

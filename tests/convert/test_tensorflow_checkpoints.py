@@ -11,11 +11,12 @@ from click.testing import CliRunner
 from aiayn_keras.convert import convert_opennmt_tf, convert_tensor2tensor
 from aiayn_keras.convert.tensor2tensor import read_vocabulary
 from aiayn_keras.convert.tensor_files import find_checkpoint, read_checkpoint
-from aiayn_keras.models import TransformerSeq2SeqLM
+from aiayn_keras.models import TransformerSeq2SeqLM, TransformerTokenizer
 from aiayn_keras_cli import main
 from tests.convert import tensorflow_models as toolkits
 from tests.helpers import assert_close, slow_but
 from tests.models import conftest as toy
+from tests.number_words import number_words
 
 tf = pytest.importorskip("tensorflow")
 pytestmark = pytest.mark.usefixtures("read_here")
@@ -93,6 +94,31 @@ def test_text_is_split_by_the_sentencepiece_model_beside_a_vocabulary(tokenizer,
     found = convert_opennmt_tf(*arguments, num_heads=3).preprocessor.tokenizer
     text = "acht neun zehn uhr null"
     assert [found.id_to_token(i) for i in found(text)] == [pieces[i] for i in tokenizer(text)]
+
+
+def test_each_vocabulary_needs_the_sentencepiece_model_of_its_own_tokens(tmp_path):
+    """Models of two languages share pieces, such as letters, and split texts differently."""
+    pairs = number_words(300, seed=3)
+    languages = [TransformerTokenizer.train(list(texts), 60) for texts in zip(*pairs, strict=True)]
+    pieces = [language.get_vocabulary()[4:] for language in languages]
+    assert {*pieces[0]} & {*pieces[1]}
+    arguments = toolkits.OpenNMTTF(source_words=pieces[0], target_words=pieces[1]).write(tmp_path)
+    for files, side in (([0], "translations"), ([1], "sources"), ([1, 0], "sources")):
+        for name, language in zip(("", "target_"), files, strict=False):
+            proto = languages[language].proto
+            (tmp_path / f"{name}sentencepiece.model").write_bytes(proto)
+        with pytest.raises(ValueError, match=rf"source\.vocab: the SentencePiece model of {side}"):
+            convert_opennmt_tf(*arguments, num_heads=3)
+    for name, language in zip(("", "target_"), languages, strict=True):
+        (tmp_path / f"{name}sentencepiece.model").write_bytes(language.proto)
+    found = convert_opennmt_tf(*arguments, num_heads=3).preprocessor.tokenizer
+    for tokenizer, language, text in zip(
+        (found, found.of_targets()), languages, pairs[0], strict=True
+    ):
+        ids = tokenizer(text)
+        assert [tokenizer.id_to_token(i) for i in ids] == [
+            language.id_to_token(i) for i in language(text)
+        ]
 
 
 @pytest.mark.parametrize("kind", [toolkits.OpenNMTTF, toolkits.Tensor2Tensor])
