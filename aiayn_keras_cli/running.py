@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import tempfile
+import warnings
 
 import click
 
@@ -59,7 +60,8 @@ class CommandGroup(click.Group):
 
     def invoke(self, ctx):
         try:
-            return super().invoke(ctx)
+            with contextlib.nullcontext() if ctx.params["debug"] else _warnings_in_one_line():
+                return super().invoke(ctx)
         except click.ClickException as error:
             error.message = one_line(error.message)
             raise
@@ -71,6 +73,17 @@ class CommandGroup(click.Group):
             if ctx.params["debug"]:
                 raise
             raise click.ClickException(error_line(error)) from error
+
+
+@contextlib.contextmanager
+def _warnings_in_one_line():
+    """Shows each warning in the block as one line, without the place in the code it comes from."""
+    before = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_: f"Warning: {one_line(str(message))}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
 
 
 class KerasCommand(click.Command):

@@ -4,12 +4,15 @@ import json
 import resource
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
 from aiayn_keras_cli import main
-from aiayn_keras_cli.running import error_line
+from aiayn_keras_cli.running import CommandGroup, error_line
 from tests.cli.command import assert_one_clear_line, run, run_in_fresh_process
 
 KIT = Path(__file__).parents[2] / "saved_models" / "demo_en_de"
@@ -177,3 +180,21 @@ def test_a_wrong_argument_is_shortened_too():
     result = run("x" * 100_000)
     assert result.exit_code == 2
     assert len(result.stderr) < 1_500
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [([], "Warning: a b\n"), (["--debug"], "f.py:1: UserWarning: a\nb\n")],
+)
+def test_a_warning_is_one_line_without_its_place(arguments, expected):
+    @click.group(cls=CommandGroup)
+    @click.option("--debug", is_flag=True)
+    def group(debug):
+        pass
+
+    @group.command()
+    def show():
+        click.echo(warnings.formatwarning("a\nb", UserWarning, "f.py", 1), nl=False)
+
+    assert CliRunner().invoke(group, [*arguments, "show"]).stdout == expected
+    assert "UserWarning" in warnings.formatwarning("a", UserWarning, "f.py", 1)
