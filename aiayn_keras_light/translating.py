@@ -124,9 +124,9 @@ def translate_in_batches(
     find,
     *,
     batch_size,
+    is_cut,
     prefixes=None,
     align=None,
-    is_cut=False,
     progress=None,
     in_turn=map,
 ):
@@ -139,10 +139,10 @@ def translate_in_batches(
             (B, S), prompts (B, L), maximum lengths (B,), minimum length ()) -> (token ids
             (B, N, L), log-probabilities (B, N))`.
         batch_size: Number of texts searched together.
+        is_cut: Whether texts with too many tokens are cut; otherwise they are refused.
         prefixes: List of strings that the translations begin with, if any.
         align: Function of encoder ids and mask `(B, S)`, decoder ids and mask `(B, T)` that gives
             alignments `(B, T, S)`, all NumPy arrays, if they are wanted.
-        is_cut: Whether texts with too many tokens are cut; otherwise they are refused.
         progress: Function called with the number of texts done: first those without words, then
             those of each batch.
         in_turn: Function like `map`, which may search for several batches at once.

@@ -6,6 +6,11 @@ EQUIVALENT = {
     "backend/kernels.py:initial_length:comparison:2": "not run on TensorFlow",
     "backend/kernels.py:swap_heads:constant:[89]": "not run on TensorFlow; noticed on the others",
     "backend/kernels.py:swap_heads:constant:1[01]": "not run on TensorFlow; noticed on the others",
+    "backend/kernels.py:cast_preprocessed:condition:2": "the same cast on TensorFlow",
+    **{
+        f"backend/projected_loss.py:{function}": "not run on TensorFlow"
+        for function in ("_on_devices*", "_in_chunks*", "_cross_entropy:*", "*_cross_entropy.*")
+    },
     "data/pair_batches.py:<module>:constant:*": "the tests set the size of a chunk themselves",
     "aiayn_keras_light/text_batches.py:<module>:constant:*": "tests take the limits from there",
     "decoding/cached_decoding.py:DecoderCache.usual_length:*": "a room that is too short grows",
