@@ -20,6 +20,7 @@ EQUIVALENT = {
     "decoding/constraints/constraint.py:AutomatonRules.initial_state:arithmetic:1": "0 - 0",
     "decoding/constraints/constraint.py:_numbers:constant:1": "below 0, too",
     "decoding/frozen_decoder.py:FrozenDecoder.embed:sign:1": "the second axis is the last",
+    "decoding/frozen_decoder.py:_FrozenAttention._split:sign:1": "the second axis is the last",
     "decoding/recording.py:_trace:boolean:1": "all have as many rows",
     "decoding/candidates.py:_near_divisor:*": "any size of blocks finds the same candidates",
     "decoding/cached_decoding.py:start_decoding_together:boolean:[23]": "as many on both sides",
