@@ -461,3 +461,15 @@ def test_a_batch_has_room_for_the_longest_translation_its_end_and_the_start():
     # Two wordpieces and four more; the end of the source does not count.
     assert limits.tolist() == [6, 6]
     assert prompts.tolist() == [[2, 0, 0, 0, 0, 0, 0, 0]] * 2
+
+
+@pytest.mark.parametrize(("max_length", "limit", "width"), [(5, 5, 8), (7, 7, 16), (1000, 49, 56)])
+def test_a_batch_with_a_maximum_length_has_few_widths_and_no_more_room_than_the_model(
+    max_length, limit, width
+):
+    tokenizer = SimpleNamespace(source_ids=(3,), start_token_id=2)
+    options = SearchOptions(max_length=max_length)
+    search = SimpleNamespace(tokenizer=tokenizer, options=options, max_sequence_length=50)
+    prompts, limits, _ = _Prompts([[7, 8, 3]], None, search).batch([0], 1, source_length=3)
+    assert limits.tolist() == [limit]
+    assert prompts.shape == (1, width)
