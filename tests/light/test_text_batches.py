@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from aiayn_keras.models import Hypothesis, Translation
-from aiayn_keras_light.text_batches import batch_by_length, pad_batch, tokenize
+from aiayn_keras_light.text_batches import batch_by_length, is_to_split, pad_batch, tokenize
 from aiayn_keras_light.translating import as_translation
 from tests.helpers import assert_close
 from tests.number_words import train_tokenizer
@@ -22,6 +22,25 @@ def test_texts_that_are_too_long_are_cut_before_their_end_token():
     cut = tokenize(["zwei fünf zwei fünf", "zwei"], "texts", model, 3, is_cut=True)
     assert cut[0] == [*whole[:2], model.end_token_id]
     assert cut[1] == tokenize(["zwei"], "texts", model)[0]
+
+
+@pytest.mark.parametrize(
+    ("length", "learned_length", "of_any_length", "expected"),
+    [
+        (10, 10, True, False),
+        (11, 10, False, True),
+        (50, 10, False, True),
+        (51, 10, False, False),
+        (51, 10, True, True),
+        (50, None, True, False),
+        (51, None, True, True),
+        (51, 90, True, True),
+    ],
+)
+def test_texts_longer_than_those_that_were_learned_are_split(
+    length, learned_length, of_any_length, expected
+):
+    assert is_to_split(length, 50, learned_length, of_any_length) is expected
 
 
 def test_a_batch_is_padded_to_few_shapes():
