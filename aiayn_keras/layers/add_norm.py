@@ -1,6 +1,7 @@
 """Dropout, residual connection and layer normalization around each sublayer (paper 3.1, 5.4)."""
 
 import functools
+from typing import ClassVar
 
 import keras
 
@@ -63,8 +64,36 @@ def with_training(layer, training):
     return functools.partial(layer, training=training)
 
 
+class FixedSettings:
+    """Refuses new values for settings that only the layers inside a built layer follow.
+
+    Attributes:
+        fixed_settings: Names of the arguments that the layers inside were made with.
+    """
+
+    fixed_settings: ClassVar[frozenset] = frozenset()
+
+    def __setattr__(self, name, value):
+        """Sets an attribute.
+
+        Raises:
+            AttributeError: If it is one of `fixed_settings`, the layer is built, and the value is
+                a different one.
+        """
+        if name in self.fixed_settings and getattr(self, "built", False):
+            old = getattr(self, name, value)
+            if value is not old and value != old:
+                raise AttributeError(
+                    f"`{name}` cannot be changed: the layers inside this {type(self).__name__} "
+                    f"were made with {old!r}, and would not follow. Build or load it with a "
+                    "different value, or change the layers inside it, such as the `rate` of a "
+                    f"`dropout_layer`. Received: {name}={value!r}."
+                )
+        super().__setattr__(name, value)
+
+
 @keras.saving.register_keras_serializable(package="aiayn_keras")
-class AddNorm(keras.layers.Layer):
+class AddNorm(FixedSettings, keras.layers.Layer):
     """`LayerNorm(x + Dropout(Sublayer(x)))` (paper 3.1 and 5.4).
 
     Args:
@@ -91,6 +120,7 @@ class AddNorm(keras.layers.Layer):
         (2, 7, 12)
     """
 
+    fixed_settings = frozenset({"dropout", "epsilon"})
     # A class attribute, so that decoding follows a subclass that replaces it.
     join = staticmethod(add_and_norm)
 

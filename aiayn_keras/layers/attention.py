@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from aiayn_keras.backend import float32_matmul_transposed, lean_ops, project_together
-from aiayn_keras.layers.add_norm import Dropout
+from aiayn_keras.layers.add_norm import Dropout, FixedSettings
 from aiayn_keras.layers.masks import check_attention_mask, check_padding_mask, join_masks
 from aiayn_keras_light.checks import MAX_SIZE, check_integer
 
@@ -62,7 +62,7 @@ def scaled_dot_product_attention(query, key, value, mask=None, dropout=None):
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(FixedSettings, keras.layers.Layer):
     """`num_heads` attentions in parallel, joined and projected (paper 3.2.2).
 
     Args:
@@ -103,6 +103,8 @@ class MultiHeadAttention(keras.layers.Layer):
         >>> tuple(attention(keras.ops.ones((2, 7, 12)), keras.ops.ones((2, 5, 12))).shape)
         (2, 7, 12)
     """
+
+    fixed_settings = frozenset({"use_bias", "dropout"})
 
     def __init__(self, num_heads, key_dim, value_dim=None, use_bias=False, dropout=0.0, **kwargs):
         super().__init__(**kwargs)

@@ -2,12 +2,12 @@
 
 import keras
 
-from aiayn_keras.layers.add_norm import Dropout
+from aiayn_keras.layers.add_norm import Dropout, FixedSettings
 from aiayn_keras_light.checks import MAX_SIZE, check_integer
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
-class PositionwiseFeedForward(keras.layers.Layer):
+class PositionwiseFeedForward(FixedSettings, keras.layers.Layer):
     """`max(0, x W₁ + b₁) W₂ + b₂` on every position alone (paper 3.3, equation 2).
 
     Args:
@@ -29,6 +29,8 @@ class PositionwiseFeedForward(keras.layers.Layer):
         >>> tuple(PositionwiseFeedForward(intermediate_dim=48)(keras.ops.ones((2, 7, 12))).shape)
         (2, 7, 12)
     """
+
+    fixed_settings = frozenset({"intermediate_dim", "dropout"})
 
     def __init__(self, intermediate_dim, activation="relu", dropout=0.0, **kwargs):
         super().__init__(**kwargs)

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from aiayn_keras.layers.add_norm import Dropout
+from aiayn_keras.layers.add_norm import Dropout, FixedSettings
 from aiayn_keras.layers.masks import check_padding_mask, sentence_positions
 from aiayn_keras_light.checks import MAX_SIZE, check_integer
 
@@ -41,7 +41,7 @@ def sinusoidal_encoding(length, hidden_dim):
 
 
 @keras.saving.register_keras_serializable(package="aiayn_keras")
-class PositionalEmbedding(keras.layers.Layer):
+class PositionalEmbedding(FixedSettings, keras.layers.Layer):
     """`Dropout(√d_model · embedding + position)` (paper 3.4, 3.5 and 5.4).
 
     Positions start again from 0 in every sentence of a packed row. A mask that Keras has attached
@@ -76,6 +76,8 @@ class PositionalEmbedding(keras.layers.Layer):
         >>> tuple(PositionalEmbedding(max_sequence_length=9)(keras.ops.ones((2, 7, 12))).shape)
         (2, 7, 12)
     """
+
+    fixed_settings = frozenset({"kind", "dropout"})
 
     def __init__(self, max_sequence_length=1024, kind="sinusoidal", dropout=0.1, **kwargs):
         super().__init__(**kwargs)

@@ -6,7 +6,7 @@
 import keras
 from keras import ops
 
-from aiayn_keras.layers.add_norm import AddNorm, with_training
+from aiayn_keras.layers.add_norm import AddNorm, FixedSettings, with_training
 from aiayn_keras.layers.attention import MultiHeadAttention
 from aiayn_keras.layers.feed_forward import PositionwiseFeedForward
 from aiayn_keras.layers.masks import (
@@ -17,13 +17,20 @@ from aiayn_keras.layers.masks import (
 )
 
 
-class TransformerBlock(keras.layers.Layer):
+class TransformerBlock(FixedSettings, keras.layers.Layer):
     """Self-attention and a feed-forward network, each with its `AddNorm`.
 
     The base of `EncoderBlock`, which describes the arguments, and of `DecoderBlock`.
     `encoder_layer` and `decoder_layer` state the order of the sublayers.
     """
 
+    fixed_settings = frozenset(
+        {
+            *("num_heads", "key_dim", "value_dim", "intermediate_dim", "activation", "dropout"),
+            *("attention_dropout", "activation_dropout", "attention_bias", "normalize_first"),
+            "layer_norm_epsilon",
+        }
+    )
     attention_cls, add_norm_cls = MultiHeadAttention, AddNorm
     feed_forward_cls = PositionwiseFeedForward
 

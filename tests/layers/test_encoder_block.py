@@ -121,3 +121,34 @@ def test_config_round_trip():
     assert config == block.get_config()
     assert OPTIONS.items() <= config.items()
     assert (config["num_heads"], config["key_dim"], config["intermediate_dim"]) == (H, K, F)
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "value"),
+    [
+        ("", "dropout", 0.3),
+        ("", "activation", keras.activations.gelu),
+        ("", "normalize_first", True),
+        ("self_attention", "dropout", 0.3),
+        ("feed_forward", "dropout", 0.3),
+        ("feed_forward_add_norm", "dropout", 0.3),
+        ("feed_forward_add_norm", "epsilon", 1e-3),
+    ],
+)
+def test_a_setting_that_the_layers_inside_would_not_follow_cannot_be_changed(path, name, value):
+    block = EncoderBlock(num_heads=2, key_dim=4, intermediate_dim=12)
+    block.build((None, None, 8))
+    layer = getattr(block, path) if path else block
+    old = getattr(layer, name)
+    with pytest.raises(AttributeError, match=f"`{name}` cannot be changed: the layers inside"):
+        setattr(layer, name, value)
+    assert getattr(layer, name) == old
+    setattr(layer, name, old)  # the same value is no change
+
+
+def test_settings_that_a_layer_follows_can_be_changed():
+    block = EncoderBlock(num_heads=2, key_dim=4, intermediate_dim=12)
+    x = keras.random.normal((2, 3, 8), seed=1)
+    before = block(x)
+    block.feed_forward.activation = keras.activations.gelu
+    assert abs(keras.ops.convert_to_numpy(block(x) - before)).max() > 1e-3
