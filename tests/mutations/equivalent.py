@@ -33,6 +33,8 @@ EQUIVALENT = {
     "decoding/cached_decoding.py:start_decoding_together:boolean:[23]": "as many on both sides",
     "decoding/candidates.py:top_candidates:condition:1": "fewer stages find the same candidates",
     "decoding/candidates.py:top_candidates:constant:9": "fewer stages find the same candidates",
+    "data/token_batches.py:interleave:constant:3": "an order that is as random",
+    "layers/positional_embedding.py:PositionalEmbedding.call:dropped_call:1": "TensorFlow casts it",
     "layers/positional_embedding.py:PositionalEmbedding.build:forgotten_step:1": "no weights",
     "layers/masks.py:join_masks:constant:[24]": "only the length is read, which all features have",
 }
