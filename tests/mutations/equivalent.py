@@ -31,6 +31,7 @@ EQUIVALENT = {
     "decoding/recording.py:_trace:boolean:1": "all have as many rows",
     "decoding/candidates.py:_near_divisor:*": "any size of blocks finds the same candidates",
     "decoding/cached_decoding.py:start_decoding_together:boolean:[23]": "as many on both sides",
+    "decoding/cached_decoding.py:start_decoding_together.next_token:constant:[23]": "not read",
     "decoding/candidates.py:top_candidates:condition:1": "fewer stages find the same candidates",
     "decoding/candidates.py:top_candidates:constant:9": "fewer stages find the same candidates",
     "data/token_batches.py:interleave:constant:3": "an order that is as random",
