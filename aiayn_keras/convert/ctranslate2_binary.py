@@ -75,7 +75,7 @@ def read_model_bin(path):
     num_bytes, max_bytes = path.stat().st_size, MAX_GROWTH * bytes_on_disk(path)
     if num_bytes > max_bytes:
         raise ValueError(
-            f"{path} consists of holes: {num_bytes:,} bytes, of which {max_bytes // MAX_GROWTH:,} "
+            f"{path} consists of holes: {num_bytes:,} bytes, but only {max_bytes // MAX_GROWTH:,} "
             "are on the disk. Copy it again."
         )
     with path.open("rb") as file:

@@ -56,7 +56,7 @@ def _write_marian_tokens(folder, tokenizer, max_sequence_length):
     The tokenizer there gives the same ids, except for these texts:
 
     - The names of special tokens, such as `</s>`, are these tokens wherever a text has them.
-    - `>>xx<<` at the beginning of a text is a token, or unknown if there is no token of this name.
+    - `>>xx<<` at the beginning of a text is a token, or unknown if no token has this name.
 
     Args:
         folder: Path of the folder to fill.

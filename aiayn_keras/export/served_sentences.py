@@ -90,7 +90,7 @@ def translate_long_rows(text, is_long, translate, splitter, num_hypotheses):
     """Translates texts `(B,)`, some of them sentence by sentence.
 
     The hypotheses of a text of several sentences are the combinations of its sentences' hypotheses
-    with the greatest sums of normalized scores; its scores are sums, too.
+    with the highest sums of normalized scores; its scores are sums, too.
 
     Args:
         text: String tensor `(B,)`.

@@ -137,7 +137,7 @@ def _compile(**options):
 
 
 def _train(**options):
-    """A SentencePiece model of one word, of which only the rules are needed."""
+    """A SentencePiece model of one word; only its rules are needed."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(["ab"]),

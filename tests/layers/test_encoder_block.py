@@ -143,7 +143,7 @@ def test_a_setting_that_the_layers_inside_would_not_follow_cannot_be_changed(pat
     with pytest.raises(AttributeError, match=f"`{name}` cannot be changed: the layers inside"):
         setattr(layer, name, value)
     assert getattr(layer, name) == old
-    setattr(layer, name, old)  # the same value is no change
+    setattr(layer, name, old)  # setting the same value is allowed
 
 
 def test_settings_that_a_layer_follows_can_be_changed():

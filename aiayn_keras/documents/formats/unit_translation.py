@@ -189,7 +189,7 @@ def _with_lost_words(sentences, lost, translate):
     For sentences without tags, `translate` does this itself.
 
     Yields:
-        The number of each such sentence, and its new translation, or None if that is no better.
+        The number of each such sentence, and its new translation, or None if it is not better.
     """
     acronyms = {word for each in lost.values() for word in each.acronyms}
     known = known_words(acronyms, lambda texts, _: translate(texts, False))
